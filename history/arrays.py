@@ -40,16 +40,16 @@ def sent(content: Content, element: str) -> Numbers:
         found = np.frombuffer(content, each, n, HEAD)["value"]
         return found.astype(element), None
     octets = memoryview(content)[HEAD:]
-    values, there = np.zeros(n, element), np.zeros(n, bool)
-    place = 0
+    values, present = np.zeros(n, element), np.zeros(n, bool)
+    offset = 0
     for number in range(n):
-        if int.from_bytes(octets[place : place + 4]) == _NULL:
-            place += 4
+        if int.from_bytes(octets[offset : offset + 4]) == _NULL:
+            offset += 4
             continue
-        values[number] = np.frombuffer(octets, each, 1, place)["value"][0]
-        there[number] = True
-        place += each.itemsize
-    return values, there
+        values[number] = np.frombuffer(octets, each, 1, offset)["value"][0]
+        present[number] = True
+        offset += each.itemsize
+    return values, present
 
 
 def in_memory(content: Content, element: str) -> Numbers:

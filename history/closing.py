@@ -375,8 +375,8 @@ def _end(
 ) -> datetime | None:
     """The end of the block that begins at `start`. Rows of the same time are in the same block."""
     query = sql.SQL(
-        'select count(*), min("time"), max("time") filter (where place <= {most} + 1) from ('
-        ' select "time", row_number() over (order by "time") as place from {log}'
+        'select count(*), min("time"), max("time") filter (where number <= {most} + 1) from ('
+        ' select "time", row_number() over (order by "time") as number from {log}'
         ' where "time" >= {start} and "time" < {stop} order by "time" limit {enough}) as counted'
     ).format(
         log=sql.Identifier("log", part.name),

@@ -145,16 +145,16 @@ class Incoming:
         self,
         schema: pa.Schema,
         lengths: Mapping[str, int],
-        places: int,
+        ring_rows: int,
         described: Description,
         decimals: Mapping[str, pa.DataType] = MappingProxyType({}),
     ) -> None:
         """`schema` is the log's, with text for numerics, whose types in files are `decimals`; `lengths` has
-        the most characters of its texts; `places` is the number of rows of the ring."""
+        the most characters of its texts; `ring_rows` is the number of rows of the ring."""
         self.schema = schema
         self._lengths = lengths
         self._decimals = decimals
-        self._places = places
+        self._ring_rows = ring_rows
         self._described = described
         self._came = 0
         self._week = -1
@@ -191,36 +191,36 @@ class Incoming:
 
     def _shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch with the log's columns and types, without rows that have no time."""
-        there = {name.lower(): name for name in batch.schema.names}
+        names = {name.lower(): name for name in batch.schema.names}
         described = self._described
-        place = there.get(described.time.lower())
-        if place is None:
+        column = names.get(described.time.lower())
+        if column is None:
             raise IncomingError(
-                f"the source has no column {described.time!r}: it has {', '.join(there.values())}"
+                f"the source has no column {described.time!r}: it has {', '.join(names.values())}"
             )
         try:
-            time = self._time(batch[place])
+            time = self._time(batch[column])
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise IncomingError(f"column {place}: {error}") from None
+            raise IncomingError(f"column {column}: {error}") from None
         if time.null_count:
-            there_is = time.is_valid()
+            has_time = time.is_valid()
             self.without_time += time.null_count
-            batch, time = batch.filter(there_is), time.filter(there_is)
+            batch, time = batch.filter(has_time), time.filter(has_time)
         self._came += batch.num_rows
         missing, columns = [], []
         for target in self.schema:
-            place = there.get(described.named(target.name).lower())
+            column = names.get(described.named(target.name).lower())
             if target.name == "time":
                 columns.append(time)
-            elif target.name == "seq_no" and place is None:
+            elif target.name == "seq_no" and column is None:
                 columns.append(self._numbered(time))
-            elif place is None:
+            elif column is None:
                 missing.append(target.name)
                 columns.append(pa.nulls(batch.num_rows, target.type))
             else:
-                columns.append(self._cast(batch[place], target, place))
+                columns.append(self._cast(batch[column], target, column))
         if len(missing) == len(self.schema) - len(ROWS.key):
-            raise IncomingError(f"the source has no column of the log: it has {', '.join(there.values())}")
+            raise IncomingError(f"the source has no column of the log: it has {', '.join(names.values())}")
         self.missing = missing
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -270,21 +270,21 @@ class Incoming:
             if weeks[begin] != self._week:
                 self._week, self._number = int(weeks[begin]), 0
             count = max(1, stop - begin)
-            numbers[begin : begin + count] = (self._number + np.arange(count)) % self._places + 1
+            numbers[begin : begin + count] = (self._number + np.arange(count)) % self._ring_rows + 1
             self._number += count
             begin += count
         return pa.array(numbers)
 
-    def _cast(self, values: pa.Array, target: pa.Field, place: str) -> pa.Array:
-        made = cast(values, target, place, self._described)
+    def _cast(self, values: pa.Array, target: pa.Field, column: str) -> pa.Array:
+        converted = cast(values, target, column, self._described)
         if (decimal := self._decimals.get(target.name)) is not None:
-            made = as_text(cast(made, target.with_type(decimal), place, self._described))
-        if target.name == "seq_no" and made.null_count:
-            raise IncomingError(f"column {place} has nulls: every row needs a seq_no")
+            converted = as_text(cast(converted, target.with_type(decimal), column, self._described))
+        if target.name == "seq_no" and converted.null_count:
+            raise IncomingError(f"column {column} has nulls: every row needs a seq_no")
         longest = self._lengths.get(target.name)
-        if longest is not None and (pc.max(pc.utf8_length(made)).as_py() or 0) > longest:
-            raise IncomingError(f"column {place} has a text of more than {longest} characters")
-        return made
+        if longest is not None and (pc.max(pc.utf8_length(converted)).as_py() or 0) > longest:
+            raise IncomingError(f"column {column} has a text of more than {longest} characters")
+        return converted
 
     def _ordered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch ordered by its key, each once."""
@@ -315,29 +315,29 @@ class Incoming:
         return batch
 
 
-def cast(values: pa.Array, target: pa.Field, place: str, described: Description) -> pa.Array:
-    """Values of the source's column `place` in the type of a column. Raises IncomingError for one that does
+def cast(values: pa.Array, target: pa.Field, column: str, described: Description) -> pa.Array:
+    """Values of the source's `column` in the type of a column. Raises IncomingError for one that does
     not fit."""
     try:
         if values.type == target.type:
             return values
         if pa.types.is_float64(values.type) and pa.types.is_float32(target.type):
-            made = values.cast(target.type)
-            if described.values == "exact" and not files.bits(made.cast(pa.float64())).equals(
+            converted = values.cast(target.type)
+            if described.values == "exact" and not files.bits(converted.cast(pa.float64())).equals(
                 files.bits(values)
             ):
                 raise IncomingError(
-                    f"column {place} has doubles, of which {target.name} would lose digits:"
+                    f"column {column} has doubles, of which {target.name} would lose digits:"
                     ' values = "round" in the description rounds them'
                 )
-            return made
+            return converted
         is_bit = pa.types.is_boolean(target.type) and pa.types.is_integer(values.type)
         if is_bit and not pc.all(pc.is_in(values.drop_null(), pa.array([0, 1], values.type))).as_py():
-            raise IncomingError(f"column {place} has other numbers than 0 and 1, and {target.name} is a bit")
+            raise IncomingError(f"column {column} has other numbers than 0 and 1, and {target.name} is a bit")
         return values.cast(target.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise IncomingError(
-            f"column {place} is {values.type} and {target.name} {target.type}: {error}"
+            f"column {column} is {values.type} and {target.name} {target.type}: {error}"
         ) from None
 
 
@@ -397,7 +397,7 @@ class Checksum:
 
 
 class _Sums:
-    """The sums of a column: of the places of its nulls, of the lengths of texts and lists, of all values."""
+    """The sums of a column: of its nulls' positions, of the lengths of texts and lists, of all values."""
 
     def __init__(self) -> None:
         self._nulls, self._lengths, self._values = (hashlib.blake2b(digest_size=16) for _ in range(3))

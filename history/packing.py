@@ -80,15 +80,15 @@ def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
     `packed_texts`. Raises one of DAMAGES for other bytes, if they can be recognised."""
     content = pa.py_buffer(content)
     octets = memoryview(content).cast("B")  # Arrow's bytes are signed
-    form, place = octets[0], 1
+    form, offset = octets[0], 1
     validity = None
     if form & _NULLS:
-        place += (n + 7) // 8
-        validity = content.slice(1, place - 1)
+        offset += (n + 7) // 8
+        validity = content.slice(1, offset - 1)
     if form & ~_NULLS == _LISTS:
-        return _lists(octets[place:], kind, n, validity)
+        return _lists(octets[offset:], kind, n, validity)
     width, is_bit = _shape(kind)
-    values = _values([(form & ~_NULLS, octets[place:], n)], width)
+    values = _values([(form & ~_NULLS, octets[offset:], n)], width)
     if is_bit:
         values = pa.py_buffer(np.packbits(np.frombuffer(values, np.uint8), bitorder="little"))
     return pa.Array.from_buffers(kind, n, [validity, values])
@@ -128,9 +128,9 @@ def _numbers(values: NDArray[np.generic]) -> bytes:
             len(few.dictionary) <= _MOST // 2
             and len((few := pa.array(bits).dictionary_encode()).dictionary) <= _MOST
         ):
-            known = np.asarray(few.dictionary)
-            places = np.asarray(few.indices).astype(np.uint8)
-            return bytes([_FEW, len(known) - 1]) + known.tobytes() + _compressed(_ZSTD, places)
+            distinct = np.asarray(few.dictionary)
+            indexes = np.asarray(few.indices).astype(np.uint8)
+            return bytes([_FEW, len(distinct) - 1]) + distinct.tobytes() + _compressed(_ZSTD, indexes)
         planes = bits.view(np.uint8).reshape(-1, values.itemsize).T
         shorter = bytes([_PLANES]) + _compressed(_LZ4, planes)
     else:

@@ -115,7 +115,7 @@ _PICKED = sql_file(__file__, "reading_picked")
 
 
 def held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
-    """The places of the rows before `end`. The lock keeps all partitions in the log until the transaction
+    """Where the rows before `end` are stored. The lock keeps all partitions in the log until the transaction
     ends."""
     run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
     return _tiers(connection, table, end)
@@ -296,7 +296,7 @@ def count_cold(
 
 @dataclass(frozen=True)
 class _Tiers:
-    """The places of a table's rows outside its partitions: cold weeks, and closed rows."""
+    """Where a table's rows outside its partitions are: cold weeks, and closed rows."""
 
     weeks: Sequence[WeekFile]
     closed_until: datetime | None

@@ -2,8 +2,8 @@
 archive.
 
 The table's blocks have arrays (schema/relations/sample_tables.py), which are decoded without an object for
-each value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time
-below a microsecond), `severity` and `status`.
+each value. A batch has `time`, the value under the name of its location's column, and `nanoseconds` (of the
+time below a microsecond), `severity` and `status`.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -20,7 +20,7 @@ from ringlog.history.archive.parquet.sample_blocks import samples_of
 from ringlog.history.arrays import in_memory, sent
 from ringlog.history.connection import Connection, records, rows, time_literal, transaction
 from ringlog.history.reading import WeekFile, count_cold, held
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.moments import EPOCH, MICROSECOND, microseconds, moment_of
@@ -49,51 +49,52 @@ order by signal, "time"
 
 
 def read(
-    connection: Connection, place: Place, start: datetime, end: datetime, limit: int | None = None
+    connection: Connection, location: Location, start: datetime, end: datetime, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The samples from `start` on and before `end`, oldest first, at most `limit`: no batch is empty. Raises
     ReadError; ringlog.history.archive.folder.Damaged for a cold week's file."""
     left = limit
     with transaction(connection):
-        for part in _pieces(connection, place, start, end):
+        for part in _pieces(connection, location, start, end):
             for batch in part:
                 if left is None or left:
                     yield batch if left is None else batch.slice(0, left)
                 left = left and max(0, left - batch.num_rows)
                 # a stream is read to its end: a cancellation could hit the connection's next query
-                if left == 0 and place.type.is_fixed:
+                if left == 0 and location.type.is_fixed:
                     return
             if left == 0:
                 return
 
 
 def _pieces(
-    connection: Connection, place: Place, start: datetime, end: datetime
+    connection: Connection, location: Location, start: datetime, end: datetime
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The samples of each part, in order. Where no week is cold, which the query of the first
-    samples, PostgreSQL has all."""
+    """The samples of each part, in order. Where the query of the first samples meets no cold week, PostgreSQL
+    has all."""
     reached: datetime | None = start
 
     def leading() -> Iterator[pa.RecordBatch]:
         nonlocal reached
-        reached = yield from _hot(connection, place, start, end)
+        reached = yield from _hot(connection, location, start, end)
 
-    if place.type.is_fixed:
+    if location.type.is_fixed:
         yield leading()
     if reached is not None:
-        for week, since, until in _parts(connection, place.table, reached, end):
-            yield _part(connection, place, week, since, until)
+        for week, since, until in _parts(connection, location.table, reached, end):
+            yield _part(connection, location, week, since, until)
 
 
 def _part(
-    connection: Connection, place: Place, week: WeekFile | None, start: datetime, end: datetime
+    connection: Connection, location: Location, week: WeekFile | None, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     if week is not None:
-        yield from _cold(connection, place, week, start, end)
-    elif place.type.is_fixed:
-        yield from _hot(connection, place, start, end)
+        yield from _cold(connection, location, week, start, end)
+    elif location.type.is_fixed:
+        yield from _hot(connection, location, start, end)
     else:
-        yield from _with_column(place, _unnested(connection, place.table, [int(place.column)], start, end))
+        batches = _unnested(connection, location.table, [int(location.column)], start, end)
+        yield from _with_column(location, batches)
 
 
 def _parts(
@@ -113,10 +114,11 @@ def _parts(
 
 
 def _cold(
-    connection: Connection, place: Place, week: WeekFile, start: datetime, end: datetime
+    connection: Connection, location: Location, week: WeekFile, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     """The samples of a week's file, and its late ones in PostgreSQL. Raises Damaged."""
-    yield from _with_column(place, _merged(connection, place.table, [int(place.column)], week, start, end))
+    batches = _merged(connection, location.table, [int(location.column)], week, start, end)
+    yield from _with_column(location, batches)
 
 
 def every(
@@ -159,42 +161,42 @@ def _unnested(
         yield batch.filter(pc.and_(pc.greater_equal(time, first), pc.less(time, last)))
 
 
-def _with_column(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _with_column(location: Location, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches in the form of `read`."""
     names = ["time", "value", NANOSECONDS, SEVERITY, STATUS]
     for batch in batches:
         if batch.num_rows:
-            yield batch.select(names).rename_columns(["time", place.column, *names[2:]])
+            yield batch.select(names).rename_columns(["time", location.column, *names[2:]])
 
 
 def _hot(
-    connection: Connection, place: Place, start: datetime, end: datetime
+    connection: Connection, location: Location, start: datetime, end: datetime
 ) -> Generator[pa.RecordBatch, None, datetime | None]:
     """The samples in PostgreSQL. Returns the moment up to which it has read them where some of the others are
     in a cold week."""
     packs = _packs(connection)
-    text = _page(place.table, packs)
+    text = _page(location.table, packs)
     first, last = (microseconds(bound) * 1000 for bound in (start, end))
     since = start
     while since < end:
-        found = connection.answer(text, place.column.encode(), _text(since), _text(end))
+        found = connection.answer(text, location.column.encode(), _text(since), _text(end))
         if found.get_value(0, 5) == b"\1":
             return since
         if found.get_value(0, 1) is None:
             return None
-        parts = [_block(found, number, place.type, packs) for number in range(found.ntuples)]
-        times, values, there, severities, statuses = (
+        parts = [_block(found, number, location.type, packs) for number in range(found.ntuples)]
+        times, values, present, severities, statuses = (
             np.concatenate([part[column] for part in parts]) for column in range(5)
         )
         if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
-            times, values, there, severities, statuses = (
-                each[order] for each in (times, values, there, severities, statuses)
+            times, values, present, severities, statuses = (
+                each[order] for each in (times, values, present, severities, statuses)
             )
         begin, stop = np.searchsorted(times, [first, last])
         part = slice(int(begin), int(stop))
         if begin < stop:
-            yield _batch(place, times[part], values[part], there[part], severities[part], statuses[part])
+            yield _batch(location, times[part], values[part], present[part], severities[part], statuses[part])
         until = found.get_value(0, 0)
         if until is None:
             return None
@@ -202,27 +204,27 @@ def _hot(
     return None
 
 
-def newest(connection: Connection, place: Place, before: datetime) -> pa.RecordBatch | None:
+def newest(connection: Connection, location: Location, before: datetime) -> pa.RecordBatch | None:
     """The newest sample before an instant; None if there is none. Raises ReadError, Damaged."""
-    last = records(connection, sql.SQL(_LAST_ARCHIVED).format(number=sql.Literal(int(place.column))))
+    last = records(connection, sql.SQL(_LAST_ARCHIVED).format(number=sql.Literal(int(location.column))))
     if not last or last[0]["time"] < microseconds(before) * 1000:
-        (found,) = newest_of(connection, place.table, [place.column], before - MICROSECOND)
+        (found,) = newest_of(connection, location.table, [location.column], before - MICROSECOND)
         return found
     # the parts that have it, the newest first
     with transaction(connection):
-        for week, start, end in reversed([*_parts(connection, place.table, EPOCH, before)]):
-            there = None
-            for batch in _part(connection, place, week, start, end):
-                there = batch.slice(batch.num_rows - 1)
-            if there is not None:
-                return there
+        for week, start, end in reversed([*_parts(connection, location.table, EPOCH, before)]):
+            sample = None
+            for batch in _part(connection, location, week, start, end):
+                sample = batch.slice(batch.num_rows - 1)
+            if sample is not None:
+                return sample
     return None
 
 
 def newest_of(
     connection: Connection, table: str, columns: Sequence[str], at: datetime | None = None
 ) -> list[pa.RecordBatch | None]:
-    """The newest sample of each of these places that is not later than `at`, None: the newest of all. None
+    """The newest sample of each of these signals that is not later than `at`, None: the newest of all. None
     where there is none. Raises ReadError."""
     query = sql.SQL(_NEWEST).format(
         column=sql.Identifier("value"),
@@ -239,16 +241,16 @@ def newest_of(
     return found
 
 
-def count(connection: Connection, place: Place, start: datetime, end: datetime) -> int:
+def count(connection: Connection, location: Location, start: datetime, end: datetime) -> int:
     """The number of samples from `start` on and before `end`. Raises ReadError."""
     query = sql.SQL(_COUNT).format(
-        log=sql.Identifier(LOG_TABLES, place.table),
-        number=sql.Literal(int(place.column)),
+        log=sql.Identifier(LOG_TABLES, location.table),
+        number=sql.Literal(int(location.column)),
         start=time_literal(start),
         end=time_literal(end),
     )
     n = int(records(connection, query)[0]["n"])
-    return n + count_cold(connection, place.table, start, end, int(place.column))
+    return n + count_cold(connection, location.table, start, end, int(location.column))
 
 
 _Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -264,28 +266,28 @@ def _block(found: object, row: int, kind: ColumnType, packs: bool) -> _Part:
 
     times = np.empty(0, "i8")
     times, _ = decoded(1, "i8")
-    values, there = decoded(2, kind.octets)
+    values, present = decoded(2, kind.octets)
     severities, _ = decoded(3, "i2")
     statuses, _ = decoded(4, "i2")
-    return times, values, np.ones(len(times), bool) if there is None else there, severities, statuses
+    return times, values, np.ones(len(times), bool) if present is None else present, severities, statuses
 
 
 def _batch(
-    place: Place,
+    location: Location,
     times: np.ndarray,
     values: np.ndarray,
-    there: np.ndarray,
+    present: np.ndarray,
     severities: np.ndarray,
     statuses: np.ndarray,
 ) -> pa.RecordBatch:
-    mask = None if there.all() else ~there
-    shown = pa.array(np.ascontiguousarray(values), mask=mask).cast(place.type.arrow)
+    mask = None if present.all() else ~present
+    shown = pa.array(np.ascontiguousarray(values), mask=mask).cast(location.type.arrow)
     columns = [
         pa.array(times // 1000, _TIME),
         shown,
         *(pa.array(each.astype("i2")) for each in (times % 1000, severities, statuses)),
     ]
-    return pa.RecordBatch.from_arrays(columns, names=["time", place.column, NANOSECONDS, SEVERITY, STATUS])
+    return pa.RecordBatch.from_arrays(columns, names=["time", location.column, NANOSECONDS, SEVERITY, STATUS])
 
 
 def _packs(connection: Connection) -> bool:

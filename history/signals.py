@@ -11,8 +11,8 @@ from ringlog.schema.column_type import ColumnType
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of a signal's rows from `since` on and before `until`: `column` of `log.<table>`, or of a
+class Location:
+    """Where a signal's rows are stored from `since` on and before `until`: `column` of `log.<table>`, or of a
     table of samples the signal's number.
 
     None is no bound.
@@ -28,22 +28,22 @@ class Place:
     is_of_samples: bool = False
 
 
-def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tuple[Place, ...]]:
-    """The places of each of these signals, oldest first; a signal that never existed has none.
+def locations(database: str | Connection, signals: Sequence[str]) -> dict[str, tuple[Location, ...]]:
+    """The locations of each of these signals, oldest first; a signal that never existed has none.
 
-    A change of unit, limits or description begins another place in the same column. Raises ReadError.
+    A change of unit, limits or description begins another location in the same column. Raises ReadError.
     """
-    found: dict[str, tuple[Place, ...]] = dict.fromkeys(signals, ())
+    stored: dict[str, tuple[Location, ...]] = dict.fromkeys(signals, ())
     query = sql.SQL(
         'select signal, table_name as "table", column_name as "column", type, unit,'
         " nullif(begins, '-infinity') as since, nullif(ends, 'infinity') as until"
         ", is_of_samples"
-        " from ringlog.signal_places({}::text[]) as place"
+        " from ringlog.signal_places({}::text[]) as location"
         " join ringlog.every_table using (table_name)"
         " order by signal, begins"
-    ).format(sql.Literal([*found]))
+    ).format(sql.Literal([*stored]))
     with transaction(database) as connection:
         for row in records(connection, query):
-            place = Place(**row | {"type": ColumnType.of(row["type"])})
-            found[place.signal] += (place,)
-    return found
+            location = Location(**row | {"type": ColumnType.of(row["type"])})
+            stored[location.signal] += (location,)
+    return stored

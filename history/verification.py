@@ -37,7 +37,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
     yield from _archive(administrator)
 
 
-def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -> Iterator[str]:
+def whole(connection: psycopg.Connection, relation: str, problems: Iterator[str]) -> Iterator[str]:
     """These problems, and one more if PostgreSQL raises an error; the rest is read too."""
     try:
         yield from problems
@@ -47,7 +47,7 @@ def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -
         message = str(error.diag.message_primary or error)
         found = connection.execute("select ringlog.damaged_place(%s)", [message]).fetchone()
         where = "" if found is None or found[0] is None else f" ({found[0]})"
-        yield f"{place}: {message}{where}"
+        yield f"{relation}: {message}{where}"
 
 
 def _compared(

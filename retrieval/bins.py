@@ -214,14 +214,14 @@ def _readings(good: NDArray[np.bool_], starts: Whole, ends: Whole) -> tuple[Whol
     """The number of samples with a reading in each bin, and the first and last of them; without any, the
     bin's first and last sample."""
     n = np.add.reduceat(good.astype(np.int64), starts)
-    places = np.arange(len(good))
-    firsts = np.minimum.reduceat(np.where(good, places, len(good)), starts)
-    lasts = np.maximum.reduceat(np.where(good, places, -1), starts)
+    indexes = np.arange(len(good))
+    firsts = np.minimum.reduceat(np.where(good, indexes, len(good)), starts)
+    lasts = np.maximum.reduceat(np.where(good, indexes, -1), starts)
     return n, np.where(n > 0, firsts, starts), np.where(n > 0, lasts, ends)
 
 
 def starts_of(times: Whole, width: int) -> Whole:
-    """The first places of the bins of `width` microseconds."""
+    """The index of the first time in each bin of `width` microseconds."""
     return np.frombuffer(bin_starts(np.ascontiguousarray(times), width), np.int64)
 
 

@@ -14,7 +14,7 @@ from psycopg import sql
 from ringlog.history import sampled
 from ringlog.history.connection import Connection, records, time_literal
 from ringlog.history.reading import count_cold, newest, picked, read
-from ringlog.history.signals import Place, places
+from ringlog.history.signals import Location, locations
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.serving.refused import Refused
 from ringlog.retrieval.signals import Signal, reduced, shown_type, waveform_of
@@ -37,9 +37,9 @@ Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Samples:
-    """Some samples of one place, oldest first. A null value is a row without a reading; NaN is a reading."""
+    """Samples of one location, oldest first. A null value is a row without a reading; NaN is a reading."""
 
-    place: Place
+    location: Location
     time: Whole
     """microseconds since 1970-01-01 UTC"""
     values: pa.Array
@@ -67,7 +67,7 @@ class Samples:
     def _cut(self, which: Any, values: pa.Array) -> "Samples":
         others = (self.nanos, self.severity, self.status)
         return Samples(
-            self.place, self.time[which], values, *(None if one is None else one[which] for one in others)
+            self.location, self.time[which], values, *(None if one is None else one[which] for one in others)
         )
 
     @property
@@ -109,16 +109,16 @@ def samples(
     (ParquetBackedPBEventFileStream; FileBackedPBEventStream seeks the same). `limit` does not count it.
     Raises ReadError.
     """
-    known = columns_of(servers, signal)
+    columns = columns_of(servers, signal)
     # if one column has all of them it is read with the others
-    is_one = len(known) == 1 and before and start < end and within(known[0].place, start, end) == (start, end)
-    is_one = is_one and not known[0].place.is_of_samples
-    if is_one:
-        yield from _with_one_before(known[0], start, end, limit)
+    is_one = len(columns) == 1 and before and start < end
+    is_one = is_one and within(columns[0].location, start, end) == (start, end)
+    if is_one and not columns[0].location.is_of_samples:
+        yield from _with_one_before(columns[0], start, end, limit)
         return
-    first = _newest_before(known, start) if before else None
-    for column in known:
-        since, until = within(column.place, start, end)
+    first = _newest_before(columns, start) if before else None
+    for column in columns:
+        since, until = within(column.location, start, end)
         if since >= until:
             continue
         for batch in column.read(since, until, limit):
@@ -139,7 +139,7 @@ def _with_one_before(
     column: "Column", start: datetime, end: datetime, limit: int | None
 ) -> Iterator[Samples]:
     batches = read(
-        column.connection, column.place.table, column.names, start, end, newest_before=True, limit=limit
+        column.connection, column.location.table, column.names, start, end, newest_before=True, limit=limit
     )
     first: Samples | None = None
     for batch in batches:
@@ -147,7 +147,7 @@ def _with_one_before(
             continue
         part = column.samples(batch)
         if part.time[0] < microseconds(start):
-            if column.place.since is None or part.time[0] >= microseconds(column.place.since):
+            if column.location.since is None or part.time[0] >= microseconds(column.location.since):
                 first = part
             continue
         if first is not None and part.nanoseconds[0] > microseconds(start) * 1000:
@@ -168,16 +168,16 @@ def thinned(
     if len(found) != 1 or not signal.cycle or width / signal.cycle < _FEW_IN_A_BIN:
         return None
     (column,) = found
-    since, until = within(column.place, start, end + MICROSECOND)
+    since, until = within(column.location, start, end + MICROSECOND)
     step = width * 1_000_000
     # the sample before the start may belong to the first bin
     first, stop = microseconds(since) // step + 1, microseconds(until) // step
     if not 1 <= stop - first <= _MOST_BINS:
         return None
     begin, after = moment_of(first * step), moment_of(stop * step)
-    place, step_of_time = column.place, timedelta(seconds=width)
+    location, step_of_time = column.location, timedelta(seconds=width)
     batches = picked(
-        column.connection, place.table, column.names, begin, step_of_time, stop - first, last=last
+        column.connection, location.table, column.names, begin, step_of_time, stop - first, last=last
     )
     if batches is None:
         return None
@@ -227,50 +227,50 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
     n = 0
     for node in signal.nodes:
         connection = servers.of(node)
-        for place in _places(connection, signal.name)[0]:
-            since, until = within(place, start, end)
-            if since < until and n <= bound and place.is_of_samples:
-                n += sampled.count(connection, place, since, until)
+        for location in _locations(connection, signal.name)[0]:
+            since, until = within(location, start, end)
+            if since < until and n <= bound and location.is_of_samples:
+                n += sampled.count(connection, location, since, until)
             elif since < until and n <= bound:
                 text = query(
                     "count",
-                    log=sql.Identifier(LOG_TABLES, place.table),
+                    log=sql.Identifier(LOG_TABLES, location.table),
                     start=time_literal(since),
                     end=time_literal(until),
                     bound=sql.Literal(bound + 1 - n),
                 )
                 n += records(connection, text)[0]["n"]
-                n += count_cold(connection, place.table, since, until)
+                n += count_cold(connection, location.table, since, until)
     return n
 
 
-def _newest_before(known: Sequence["Column"], start: datetime) -> Samples | None:
+def _newest_before(columns: Sequence["Column"], start: datetime) -> Samples | None:
     """The newest sample before an instant."""
-    found: Samples | None = None
-    for column in reversed(known):
-        place = column.place
-        until = start if place.until is None else min(start, place.until)
-        if place.since is not None and place.since >= until:
+    latest: Samples | None = None
+    for column in reversed(columns):
+        location = column.location
+        until = start if location.until is None else min(start, location.until)
+        if location.since is not None and location.since >= until:
             continue
-        # a signal's first column in a table may have older rows than the signal's previous place
-        if found is not None and found.time[0] >= microseconds(until):
+        # a signal's first column in a table may have older rows than the signal's previous location
+        if latest is not None and latest.time[0] >= microseconds(until):
             continue
         row = column.newest(until)
         sample = None if row is None else column.samples(row)
-        if sample is None or (place.since is not None and sample.time[0] < microseconds(place.since)):
+        if sample is None or (location.since is not None and sample.time[0] < microseconds(location.since)):
             continue
-        if found is None or sample.time[0] > found.time[0]:
-            found = sample
-    return found
+        if latest is None or sample.time[0] > latest.time[0]:
+            latest = sample
+    return latest
 
 
 @dataclass(frozen=True)
 class Column:
-    """A place of a signal, its server, and the names of the columns with further information about each
+    """A location of a signal, its server, and the names of the columns with further information about each
     sample."""
 
     connection: Connection
-    place: Place
+    location: Location
     nanoseconds: str | None
     severity: str | None
     status: str | None
@@ -281,30 +281,30 @@ class Column:
     def names(self) -> list[str]:
         """The columns of the value, its alarm, and its nanoseconds."""
         others = (self.severity, self.status, self.nanoseconds)
-        return [self.place.column, *(name for name in others if name is not None)]
+        return [self.location.column, *(name for name in others if name is not None)]
 
     def read(self, start: datetime, end: datetime, limit: int | None) -> Iterator[pa.RecordBatch]:
         """The rows from `start` on and before `end`, at most `limit`, with these names. Raises ReadError."""
-        if self.place.is_of_samples:
-            return sampled.read(self.connection, self.place, start, end, limit)
-        return read(self.connection, self.place.table, self.names, start, end, limit=limit)
+        if self.location.is_of_samples:
+            return sampled.read(self.connection, self.location, start, end, limit)
+        return read(self.connection, self.location.table, self.names, start, end, limit=limit)
 
     def newest(self, before: datetime) -> pa.RecordBatch | None:
         """The newest row before an instant. Raises ReadError."""
-        if self.place.is_of_samples:
-            return sampled.newest(self.connection, self.place, before)
-        return newest(self.connection, self.place.table, self.names, before)
+        if self.location.is_of_samples:
+            return sampled.newest(self.connection, self.location, before)
+        return newest(self.connection, self.location.table, self.names, before)
 
     def reaches(self, start: datetime, end: datetime) -> bool:
         """Whether it may have samples of an interval, bounds included."""
-        since, until = within(self.place, start, end + MICROSECOND)
+        since, until = within(self.location, start, end + MICROSECOND)
         return since < until
 
     @property
-    def shown(self) -> Place:
-        """The place with the type of its samples."""
-        kind = ColumnType(Kind.DOUBLE) if self.scalar else shown_type(self.place.type)
-        return replace(self.place, type=kind)
+    def shown(self) -> Location:
+        """The location with the type of its samples."""
+        kind = ColumnType(Kind.DOUBLE) if self.scalar else shown_type(self.location.type)
+        return replace(self.location, type=kind)
 
     def samples(self, batch: pa.RecordBatch) -> Samples:
         time = batch.column(0).view(pa.int64()).to_numpy()
@@ -312,7 +312,7 @@ class Column:
         def whole(name: str | None, names: Sequence[str] = ()) -> Whole | None:
             return None if name is None else _whole(batch[name], names)
 
-        values, kind = batch[self.place.column], self.place.type.kind
+        values, kind = batch[self.location.column], self.location.type.kind
         if self.scalar is not None:
             values = reduced(values, self.scalar)
         elif kind is Kind.DATETIME:
@@ -330,78 +330,78 @@ class Column:
         )
 
 
-def within(place: Place, start: datetime, end: datetime) -> tuple[datetime, datetime]:
-    """The part of an interval that belongs to a place; empty if its begin is not before its end."""
-    since, until = place.since, place.until
+def within(location: Location, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """The part of an interval that belongs to a location; empty if its begin is not before its end."""
+    since, until = location.since, location.until
     return start if since is None else max(start, since), end if until is None else min(end, until)
 
 
-def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str | None]:
-    """The places of a signal; for a scalar of waveforms the places of the waveforms, with the scalar."""
-    found = places(connection, [signal])[signal]
-    if not found and (part := waveform_of(signal)) is not None:
-        return places(connection, [part[0]])[part[0]], part[1]
-    return found, None
+def _locations(connection: Connection, signal: str) -> tuple[tuple[Location, ...], str | None]:
+    """A signal's locations; for a scalar of waveforms the locations of the waveforms, with the scalar."""
+    stored = locations(connection, [signal])[signal]
+    if not stored and (part := waveform_of(signal)) is not None:
+        return locations(connection, [part[0]])[part[0]], part[1]
+    return stored, None
 
 
 def columns_of(servers: Servers, signal: Signal) -> list[Column]:
-    """The places of a signal, oldest first."""
-    found = []
+    """The locations of a signal, oldest first."""
+    stored = []
     for node in signal.nodes:
         kept, connection = servers.registry(node), servers.of(node)
         key = "columns", signal.name
         if key not in kept:
             kept[key] = _columns_of(connection, signal.name)
-        found += [Column(connection, *each) for each in kept[key]]
+        stored += [Column(connection, *each) for each in kept[key]]
     if len(signal.nodes) > 1:
-        found.sort(key=lambda column: column.place.until or _FOREVER)
-    return found
+        stored.sort(key=lambda column: column.location.until or _FOREVER)
+    return stored
 
 
-_Beside: TypeAlias = tuple[Place, str | None, str | None, str | None, str | None]
+_Beside: TypeAlias = tuple[Location, str | None, str | None, str | None, str | None]
 """The arguments of `Column` except its connection."""
 
 
 def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
-    """The places of a signal on a server. The same table has the signals of its alarm, by EPICS's names of
+    """The locations of a signal on a server. The same table has the signals of its alarm, by EPICS's names of
     fields, and the nanoseconds.
     """
-    known, scalar = _places(connection, signal)
-    if any(place.is_of_samples for place in known):
-        of_samples = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, scalar)
-        return [(place, *(of_samples if place.is_of_samples else (None,) * 4)) for place in _joined(known)]
-    stored = known[0].signal if known else signal
+    own, scalar = _locations(connection, signal)
+    if any(location.is_of_samples for location in own):
+        names = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, scalar)
+        return [(location, *(names if location.is_of_samples else (None,) * 4)) for location in _joined(own)]
+    stored = own[0].signal if own else signal
     fields = [f"{stored}.SEVR", f"{stored}.STAT"]
-    tables = sorted({place.table for place in known})
-    found = places(connection, [*fields, *(nanoseconds_of(table) for table in tables)])
+    tables = sorted({location.table for location in own})
+    others = locations(connection, [*fields, *(nanoseconds_of(table) for table in tables)])
 
     def other_column(name: str, table: str) -> str | None:
-        own = {place.column for place in known}
-        there = [place.column for place in found[name] if place.table == table]
-        return there[-1] if there and there[-1] not in own else None
+        known = {location.column for location in own}
+        columns = [location.column for location in others[name] if location.table == table]
+        return columns[-1] if columns and columns[-1] not in known else None
 
     return [
         (
-            place,
-            other_column(nanoseconds_of(place.table), place.table),
-            other_column(fields[0], place.table),
-            other_column(fields[1], place.table),
+            location,
+            other_column(nanoseconds_of(location.table), location.table),
+            other_column(fields[0], location.table),
+            other_column(fields[1], location.table),
             scalar,
         )
-        for place in known
+        for location in own
     ]
 
 
-def _joined(known: Sequence[Place]) -> list[Place]:
-    """Places of samples without those that only a change of limits, states or the like has begun."""
-    found: list[Place] = []
-    for place in known:
-        since = found[-1].since if found and place.is_of_samples else None
-        if found and found[-1] == replace(place, since=since, until=place.since):
-            found[-1] = replace(place, since=since)
+def _joined(locations: Sequence[Location]) -> list[Location]:
+    """Locations of samples without those that only a change of limits, states or the like has begun."""
+    joined: list[Location] = []
+    for location in locations:
+        since = joined[-1].since if joined and location.is_of_samples else None
+        if joined and joined[-1] == replace(location, since=since, until=location.since):
+            joined[-1] = replace(location, since=since)
         else:
-            found.append(place)
-    return found
+            joined.append(location)
+    return joined
 
 
 def _whole(values: pa.Array, names: Sequence[str]) -> Whole:

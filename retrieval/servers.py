@@ -67,10 +67,10 @@ class Servers:
     def each(self, table: str | None = None) -> Iterator[tuple[str | None, Connection | Refused, list[str]]]:
         """Every server: its node, its connection or the reason why there is none, and the tables that it may
         still have although they have moved. With `table` only the server that has it."""
-        placed = {row["table_name"]: row["node"] for row in records(self.first, query("placed"))}
-        nodes = {*placed.values(), None} if table is None else {placed.get(table)}
+        node_of = {row["table_name"]: row["node"] for row in records(self.first, query("nodes_of_tables"))}
+        nodes = {*node_of.values(), None} if table is None else {node_of.get(table)}
         for node in sorted(nodes, key=lambda name: (name is not None, name or "")):
-            others = [table for table, place in placed.items() if place != node]
+            others = [table for table, its_node in node_of.items() if its_node != node]
             try:
                 yield node, self.of(node), others
             except Refused as error:

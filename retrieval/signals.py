@@ -98,14 +98,14 @@ def _read(servers: Servers, names: Sequence[str]) -> list[Signal]:
     rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in records(servers.first, query("describe", names=sql.Literal(list(names)))):
         rows_of.setdefault(row["signal"], []).append(row)
-    newest = {name: places[-1] for name, places in rows_of.items()}
+    newest = {name: rows[-1] for name, rows in rows_of.items()}
     for node in sorted({row["node"] for row in newest.values() if row["node"] is not None}):
-        there = [name for name, row in newest.items() if row["node"] == node]
+        own = [name for name, row in newest.items() if row["node"] == node]
         # the node has the cycles of its tables
-        text = query("describe", names=sql.Literal(there))
+        text = query("describe", names=sql.Literal(own))
         newest |= {row["signal"]: row for row in records(servers.of(node), text)}
     return [
-        replace(_signal(row), nodes=tuple(place["node"] for place in rows_of[name]))
+        replace(_signal(row), nodes=tuple(row["node"] for row in rows_of[name]))
         for name, row in newest.items()
     ]
 
@@ -141,9 +141,9 @@ def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
         return values
     if pa.types.is_boolean(values.type.value_type):
         values = values.cast(pa.list_(pa.int8()))
-    found, missing = waveforms.of_lists(values)
-    place = SCALARS.index(scalar)
-    return pa.array(found[:, place], mask=missing[:, place])
+    scalars, missing = waveforms.of_lists(values)
+    column = SCALARS.index(scalar)
+    return pa.array(scalars[:, column], mask=missing[:, column])
 
 
 def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:

@@ -62,8 +62,8 @@ class Spans:
 
     def holds(self, times: Whole) -> NDArray[np.bool_]:
         """Which of these times lie in them."""
-        place = np.searchsorted(self.begins, times, side="right")
-        return np.asarray(times < np.append(-1, self.ends)[place])
+        index = np.searchsorted(self.begins, times, side="right")
+        return np.asarray(times < np.append(-1, self.ends)[index])
 
     def overlap(self, times: Whole, width: int) -> NDArray[np.bool_]:
         """Which of these times begin `width` microseconds that lie in them, or in part."""
@@ -115,5 +115,5 @@ def spans_of(servers: Servers, condition: Condition, start: datetime, end: datet
         raise Refused(_WRONG[error.sqlstate], message[1] if message else "the condition is wrong") from error
     if found.get_value(0, 0) is None:
         return Spans(np.empty(0, np.int64), np.empty(0, np.int64), "{}")
-    begins, ends = (sent(found.get_value(0, place) or b"", "i8")[0] + POSTGRES_EPOCH for place in (0, 1))
+    begins, ends = (sent(found.get_value(0, column) or b"", "i8")[0] + POSTGRES_EPOCH for column in (0, 1))
     return Spans(begins, ends, (found.get_value(0, 2) or b"").decode())

@@ -20,7 +20,7 @@ from psycopg import sql
 from ringlog.history.arrays import sent
 from ringlog.history.closed import array, text_of, whole
 from ringlog.history.connection import Connection, ReadError
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.history.summaries.blocks import figures_of
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.sample_spans import SEVERITY, filled
@@ -60,7 +60,7 @@ _ENDS = sql_file(__file__, "summarised_ends")
 class Summarised:
     """Makes bins from summaries, where possible."""
 
-    place: Place
+    location: Location
     samples: int
     """the bins have at least this number of samples"""
     bins: Iterator[Bins]
@@ -87,7 +87,7 @@ def summarised(
     # the first bin is made from rows, which show whether there is a sample at the start itself
     begin = microseconds(start) // (width * SECOND) + 1
     until = (microseconds(end) + 1) // (width * SECOND)
-    for bound, later in ((column.place.since, True), (column.place.until, False)):
+    for bound, later in ((column.location.since, True), (column.location.until, False)):
         if bound is not None and later:
             begin = max(begin, -(-microseconds(bound) // (width * SECOND)))
         elif bound is not None:
@@ -128,7 +128,7 @@ def summarised(
     if len(found) > 1:
         # the unit of the first sample, as without summaries
         shown = next(
-            (each.place for each in samples(servers, signal, start, end, before=before, limit=1)), shown
+            (each.location for each in samples(servers, signal, start, end, before=before, limit=1)), shown
         )
     return Summarised(shown, rows, (each for each in all_of_them() if len(each)))
 
@@ -137,13 +137,13 @@ def _one(found: Sequence[Column]) -> Column | None:
     """The column that has all samples; several of a table of samples are one that had another unit."""
     if not found:
         return None
-    first, last = found[0].place, found[-1].place
+    first, last = found[0].location, found[-1].location
     together = all(
-        place.is_of_samples
-        and (place.table, place.column, place.since) == (first.table, first.column, before.until)
-        for before, place in pairwise(column.place for column in found)
+        location.is_of_samples
+        and (location.table, location.column, location.since) == (first.table, first.column, before.until)
+        for before, location in pairwise(column.location for column in found)
     )
-    return replace(found[0], place=replace(first, until=last.until)) if together else None
+    return replace(found[0], location=replace(first, until=last.until)) if together else None
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -157,25 +157,25 @@ def _whole_bins(
 ) -> tuple[NDArray[np.bool_], Bins, int] | None:
     """A mask of the known bins from one number on and before another, the bins among them with samples, and
     their total number of samples."""
-    connection, table = column.connection, column.place.table
+    connection, table = column.connection, column.location.table
     state = connection.answer(
         _STATE,
         table.encode(),
         sql.Identifier(SUMMARIES, table).as_string().encode(),
         sql.Identifier(LOG_TABLES, table).as_string().encode(),
         *(text_of(number * width * SECOND) for number in (begin, until)),
-        column.place.column.encode(),
+        column.location.column.encode(),
     )
     if not state.ntuples:
         return None
     summarised_until = whole(state.get_value(0, 0))
-    stored, marked = (json.loads(state.get_value(0, place) or "[]") for place in (1, 2))
+    stored, marked = (json.loads(state.get_value(0, number) or "[]") for number in (1, 2))
     whole_until, until = until, min(until, summarised_until // (width * SECOND))
     if begin >= until or not stored:
         return None
-    are_rows = not column.place.is_of_samples
-    severity = column.severity if are_rows else column.place.column + SEVERITY
-    wanted = [column.place.column, *([] if severity is None else [severity])]
+    are_rows = not column.location.is_of_samples
+    severity = column.severity if are_rows else column.location.column + SEVERITY
+    wanted = [column.location.column, *([] if severity is None else [severity])]
     levels = [level for level in stored if width % level == 0]
     if levels:
         level = levels[-1]
@@ -232,10 +232,10 @@ def _tiled(
     labels: list[NDArray[np.int64]] = []
     times: list[NDArray[np.int64]] = []
     known: NDArray[np.bool_] = np.ones(until - begin, bool)
-    for place, level in enumerate(levels):
+    for index, level in enumerate(levels):
         runs = [(number, low, high)]
-        if place + 1 < len(levels):
-            longer = levels[place + 1]
+        if index + 1 < len(levels):
+            longer = levels[index + 1]
             next_low, next_high = -(-low // longer) * longer, high // longer * longer
             is_long = next_low < next_high
             next_low, next_high = np.where(is_long, next_low, high), np.where(is_long, next_high, high)
@@ -309,12 +309,12 @@ def _ends(
     if (times[1:] < times[:-1]).any():
         raise ReadError(f"the rows of {table} came out of their order", None)
     values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
-    for place in range(len(columns)):
-        content = found.get_value(0, 2 + place) or b""
-        numbers, there = sent(content, TYPES[int.from_bytes(content[8:12], "big")].octets)
-        values[:, place] = numbers
-        if there is not None:
-            nulls[:, place] = ~there
+    for index in range(len(columns)):
+        content = found.get_value(0, 2 + index) or b""
+        numbers, present = sent(content, TYPES[int.from_bytes(content[8:12], "big")].octets)
+        values[:, index] = numbers
+        if present is not None:
+            nulls[:, index] = ~present
     return times, values, nulls
 
 
@@ -360,11 +360,11 @@ def _spans_of(table: str) -> str:
 @cache
 def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
     each = [
-        sql.SQL("array_agg(came.{})").format(sql.Identifier(f"v{place}")) for place in range(len(columns))
+        sql.SQL("array_agg(came.{})").format(sql.Identifier(f"v{index}")) for index in range(len(columns))
     ]
     values = [
-        sql.SQL("{} as {}").format(sql.Identifier(name), sql.Identifier(f"v{place}"))
-        for place, name in enumerate(columns)
+        sql.SQL("{} as {}").format(sql.Identifier(name), sql.Identifier(f"v{index}"))
+        for index, name in enumerate(columns)
     ]
     return (
         sql.SQL(_ENDS)

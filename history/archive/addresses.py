@@ -10,8 +10,8 @@ METADATA = "_iceberg"
 
 def address(archive: str, name: str) -> str:
     """The URL of a file of the archive's folder."""
-    place = archive.split("?")[0].rstrip("/")
-    return f"{'file://' if place.startswith('/') else ''}{place}/{name}"
+    folder = archive.split("?")[0].rstrip("/")
+    return f"{'file://' if folder.startswith('/') else ''}{folder}/{name}"
 
 
 def object_store(archive: str) -> dict[str, str]:

@@ -90,14 +90,14 @@ def _watch(connection: sa.Connection, partition: str, key: str) -> int:
         "select exists (select from pg_trigger where tgname = 'record_late_row'"
         " and tgrelid = cast(:partition as regclass))"
     )
-    place = sql.Identifier("log", partition)
-    if not connection.scalar(noting, {"partition": place.as_string()}):
+    identifier = sql.Identifier("log", partition)
+    if not connection.scalar(noting, {"partition": identifier.as_string()}):
         run(
             connection,
             sql.SQL(
                 "create trigger record_late_row after insert on {}"
                 " for each row execute function ringlog.record_late_row({})"
-            ).format(place, sql.Literal(key)),
+            ).format(identifier, sql.Literal(key)),
         )
     return 0
 

@@ -160,13 +160,13 @@ def refill_default(connection: sa.Connection, table: str, rows: sql.Composable) 
     Snapshots taken before have them too, as they have the rows of a new file: TRUNCATE and COPY FREEZE are
     for all snapshots, DELETE and INSERT are not.
     """
-    place = default_partition(table)
+    partition = default_partition(table)
     with TemporaryFile() as kept, driver(connection).cursor() as cursor:
         with cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(rows)) as copy:
             for data in copy:
                 kept.write(data)
-        cursor.execute(sql.SQL("truncate {}").format(place))
+        cursor.execute(sql.SQL("truncate {}").format(partition))
         kept.seek(0)
-        with cursor.copy(sql.SQL("copy {} from stdin (format binary, freeze)").format(place)) as copy:
+        with cursor.copy(sql.SQL("copy {} from stdin (format binary, freeze)").format(partition)) as copy:
             while data := kept.read(_SPOOLED):
                 copy.write(data)

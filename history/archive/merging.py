@@ -104,11 +104,11 @@ def _take_late(
         "select * from {} as late where ({}, {}) not in"
         " (select * from unnest({}::timestamptz[], {}::integer[]))"
     )
-    place = default_partition(week.table)
-    stores.note_newest(connection, week, place)
+    default = default_partition(week.table)
+    stores.note_newest(connection, week, default)
     values = [sql.Literal(keys[name].to_pylist()) for name in (time, other)]
     refill_default(
-        connection, week.table, kept.format(place, sql.Identifier(time), sql.Identifier(other), *values)
+        connection, week.table, kept.format(default, sql.Identifier(time), sql.Identifier(other), *values)
     )
     note(connection, week)
     texts = [json.dumps(row, default=str) for row in conflicts.to_pylist()]

@@ -96,16 +96,16 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
-    there = [
+    overlapping = [
         partition
         for partition in partitions_of_logs(connection, [week.table])[week.table]
         if partition.start < week.ends and week.begins < partition.end
     ]
-    for partition in there:
+    for partition in overlapping:
         if partition.start < week.begins or week.ends < partition.end:
             raise Overlapping(f"log.{partition.name} has a part of the time of {week.relation}")
-    places = [default_partition(week.table), *(sql.Identifier("log", each.name) for each in there)]
-    came = sum(_take(connection, week, place, names) for place in places)
+    sources = [default_partition(week.table), *(sql.Identifier("log", each.name) for each in overlapping)]
+    came = sum(_take(connection, week, source, names) for source in sources)
     # rows that arrived while the week was set aside are missing in its summaries
     if came:
         connection.execute(
@@ -118,13 +118,13 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
                 )
             )
         )
-    for partition in there:
+    for partition in overlapping:
         drop_rows(connection, "log", partition.name)
     name = Week(week.begins).partition(week.table) if week.ends == Week(week.begins).end else week.relation
     run(connection, sql.SQL("alter table {} set schema log").format(week.identifier))
     if name != week.relation:
-        place = sql.Identifier("log", week.relation)
-        run(connection, sql.SQL("alter table {} rename to {}").format(place, sql.Identifier(name)))
+        old = sql.Identifier("log", week.relation)
+        run(connection, sql.SQL("alter table {} rename to {}").format(old, sql.Identifier(name)))
     names["partition"] = sql.Identifier("log", name)
     for statement in (
         "alter table {log} attach partition {partition} for values from ({start}) to ({end})",
@@ -144,11 +144,11 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
 
 
 def _take(
-    connection: sa.Connection, week: Aside, place: sql.Identifier, names: dict[str, sql.Composable]
+    connection: sa.Connection, week: Aside, late: sql.Identifier, names: dict[str, sql.Composable]
 ) -> int:
     """Moves the rows of the week's time from a partition into it, and enters repeated ones in the ledger."""
-    of_week = names | {"late": place, "partition": week.identifier}
+    of_week = names | {"late": late, "partition": week.identifier}
     moved = stored(connection, week.table).take_late(connection, week.table, week.relation, of_week)
-    gone = sql.SQL('delete from {place} where "time" >= {start} and "time" < {end}')
-    run(connection, gone.format(place=place, **names))
+    gone = sql.SQL('delete from {late} where "time" >= {start} and "time" < {end}')
+    run(connection, gone.format(late=late, **names))
     return moved

@@ -116,14 +116,14 @@ class Clients:
         self._password = password
         self._sessions: dict[tuple[int, int], Session] = {}
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(_CONNECTIONS)
+        self._slots = threading.BoundedSemaphore(_CONNECTIONS)
 
     def accept(self, listening: socket.socket) -> None:
         while True:
             client, _ = listening.accept()
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if not self._places.acquire(blocking=False):
+            if not self._slots.acquire(blocking=False):
                 client.close()
                 continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
@@ -159,7 +159,7 @@ class Clients:
             with self._lock:
                 self._sessions.pop(key, None)
             wire.close()
-            self._places.release()
+            self._slots.release()
 
     def _cancel(self, content: bytes) -> None:
         if len(content) == struct.calcsize("!II"):

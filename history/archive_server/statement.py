@@ -175,26 +175,26 @@ class _Reader:
         text = " ".join(self._translated(values))
         return Statement(text, values, self._relations, descending, columns)
 
-    def _at(self, place: int) -> _Token:
-        return self._tokens[place] if 0 <= place < len(self._tokens) else _Token("end", "")
+    def _at(self, index: int) -> _Token:
+        return self._tokens[index] if 0 <= index < len(self._tokens) else _Token("end", "")
 
-    def _is(self, place: int, *texts: str) -> bool:
-        return all(self._at(place + number).text.lower() == text for number, text in enumerate(texts))
+    def _is(self, index: int, *texts: str) -> bool:
+        return all(self._at(index + number).text.lower() == text for number, text in enumerate(texts))
 
     def _found(self) -> Iterator[Relation]:
         """The foreign tables: `archive."TABLE DIGEST"` with an optional alias."""
-        for place, token in enumerate(self._tokens):
-            if token.text == ARCHIVE and self._is(place + 1, ".") and not self._is(place - 1, "."):
-                after = self._at(place + 3)
+        for index, token in enumerate(self._tokens):
+            if token.text == ARCHIVE and self._is(index + 1, ".") and not self._is(index - 1, "."):
+                after = self._at(index + 3)
                 is_alias = after.kind == "word" and after.text.lower() not in _KEYWORDS
-                number = sum(each.text == ARCHIVE for each in self._tokens[:place])
-                files = _plain(self._at(place + 2).text)
+                number = sum(each.text == ARCHIVE for each in self._tokens[:index])
+                files = _plain(self._at(index + 2).text)
                 yield Relation(files, f"rows_{number}", after.text if is_alias else None)
 
-    def _of(self, place: int) -> list[Relation]:
-        """The relations that the column at a place may belong to."""
-        if self._is(place - 1, "."):
-            alias = self._at(place - 2).text
+    def _of(self, index: int) -> list[Relation]:
+        """The relations that the column at an index may belong to."""
+        if self._is(index - 1, "."):
+            alias = self._at(index - 2).text
             return [each for each in self._relations if each.alias == alias]
         return [each for each in self._relations if each.alias is None]
 
@@ -206,12 +206,12 @@ class _Reader:
         raise Refused(f"{token.text} is no value")
 
     def _clause(self, *words: str) -> int | None:
-        """The place of a clause of the outermost query."""
+        """The index of a clause of the outermost query."""
         depth = 0
-        for place, token in enumerate(self._tokens):
+        for index, token in enumerate(self._tokens):
             depth += (token.text == "(") - (token.text == ")")
-            if depth == 0 and token.kind == "word" and self._is(place, *words):
-                return place
+            if depth == 0 and token.kind == "word" and self._is(index, *words):
+                return index
         return None
 
     def _conditions(self) -> list[list[_Token]]:
@@ -306,86 +306,86 @@ class _Reader:
         return [_plain(token.text) for token in names]
 
     def _translated(self, values: list[str | None]) -> Iterator[str]:
-        place = 0
+        index = 0
         number = 0
-        while place < len(self._tokens):
-            token = self._at(place)
+        while index < len(self._tokens):
+            token = self._at(index)
             low = token.text.lower()
-            if token.text == ARCHIVE and self._is(place + 1, "."):
+            if token.text == ARCHIVE and self._is(index + 1, "."):
                 yield _quoted(self._relations[number].name)
-                number, place = number + 1, place + 3
+                number, index = number + 1, index + 3
                 continue
             if token.kind in ("text", "parameter") or low == "null":
-                what, place = self._typed(place, values)
+                what, index = self._typed(index, values)
                 yield what
                 continue
             if token.kind == "name":
                 name = _plain(token.text)
                 if ":" not in name:
                     raise Refused(f"the archive server does not know {token.text}")
-                for relation in self._of(place):
+                for relation in self._of(index):
                     relation.columns[name] = None
                 yield token.text
             elif token.kind == "word":
-                yield self._word(place, low)
+                yield self._word(index, low)
             elif token.kind == "operator":
-                yield self._operator(place)
+                yield self._operator(index)
             elif token.text == "::":
-                kind, place = self._type(place + 1)
+                kind, index = self._type(index + 1)
                 yield f"::{kind}"
                 continue
             elif token.text in "[]":
                 raise Refused(f"the archive server does not support elements of arrays. {ADVICE}")
             else:
                 yield token.text
-            place += 1
+            index += 1
 
-    def _operator(self, place: int) -> str:
-        text = self._at(place).text
-        divisor = self._at(place + 1)
+    def _operator(self, index: int) -> str:
+        text = self._at(index).text
+        divisor = self._at(index + 1)
         divides = text in _DIVISIONS and divisor.kind == "number" and float(divisor.text) != 0
         if text not in _OPERATORS and not divides:
             raise Refused(f"the archive server does not calculate with {text} here. {ADVICE}")
         return text
 
-    def _word(self, place: int, low: str) -> str:
-        if low in _FUNCTIONS and self._is(place + 1, "("):
+    def _word(self, index: int, low: str) -> str:
+        if low in _FUNCTIONS and self._is(index + 1, "("):
             return _ELSEWHERE.get(low, low)
         if low not in _KEYWORDS and not self._is_alias(low):
-            raise Refused(f"the archive server does not know {self._at(place).text}. {ADVICE}")
+            raise Refused(f"the archive server does not know {self._at(index).text}. {ADVICE}")
         return low
 
     @staticmethod
     def _is_alias(word: str) -> bool:
         return re.fullmatch(r"[rsc]\d+", word) is not None
 
-    def _typed(self, place: int, values: list[str | None]) -> tuple[str, int]:
-        """A value with its type, and the place after it."""
-        token = self._at(place)
+    def _typed(self, index: int, values: list[str | None]) -> tuple[str, int]:
+        """A value with its type, and the index after it."""
+        token = self._at(index)
         if token.text.lower() == "null":
-            if not self._is(place + 1, "::"):
-                return "NULL", place + 1
-            kind, place = self._type(place + 2)
-            return f"NULL::{kind}", place
+            if not self._is(index + 1, "::"):
+                return "NULL", index + 1
+            kind, index = self._type(index + 2)
+            return f"NULL::{kind}", index
         value = self._value(token)
-        if self._is(place + 1, "::"):
-            kind, place = self._type(place + 2)
+        if self._is(index + 1, "::"):
+            kind, index = self._type(index + 2)
         else:
-            kind, place = self._type_beside(place), place + 1
+            kind, index = self._type_beside(index), index + 1
         if kind.endswith("[]"):
-            return self._list(value, kind), place
+            return self._list(value, kind), index
         values.append(value)
-        return f"CAST(${len(values)} AS {kind})", place
+        return f"CAST(${len(values)} AS {kind})", index
 
-    def _type_beside(self, place: int) -> str:
+    def _type_beside(self, index: int) -> str:
         """The type of the column with which a value without a type is compared."""
-        if self._at(place - 1).kind == "operator":
-            column = self._at(place - 2)
+        if self._at(index - 1).kind == "operator":
+            column = self._at(index - 2)
         else:
-            column = self._at(place + (4 if self._is(place + 3, ".") else 2))
+            column = self._at(index + (4 if self._is(index + 3, ".") else 2))
         kind = _TYPES.get(_plain(column.text).rpartition(":")[2]) if column.kind == "name" else None
         if kind is None:
-            raise Refused(f"the archive server does not know the type of {self._at(place).text}. {ADVICE}")
+            raise Refused(f"the archive server does not know the type of {self._at(index).text}. {ADVICE}")
         return kind
 
     @staticmethod
@@ -398,29 +398,29 @@ class _Reader:
             raise Refused(f"the archive server does not compare with a list that has NULL. {ADVICE}")
         return f"CAST([{', '.join(repr(item) for item in items)}] AS {kind})"
 
-    def _type(self, place: int) -> tuple[str, int]:
-        """DuckDB's name of the type at a place, and the place after it."""
+    def _type(self, index: int) -> tuple[str, int]:
+        """DuckDB's name of the type at an index, and the index after it."""
         words = []
-        while self._at(place).text.lower() in _OF_TYPES:
-            words.append(self._at(place).text.lower())
-            place += 1
+        while self._at(index).text.lower() in _OF_TYPES:
+            words.append(self._at(index).text.lower())
+            index += 1
         kind = _TYPES.get(" ".join(words))
         if kind is None:
             raise Refused(
-                f"the archive server does not calculate with the type {self._at(place).text}. {ADVICE}"
+                f"the archive server does not calculate with the type {self._at(index).text}. {ADVICE}"
             )
-        if self._is(place, "[", "]"):
-            return f"{kind}[]", place + 2
-        return kind, place
+        if self._is(index, "[", "]"):
+            return f"{kind}[]", index + 2
+        return kind, index
 
 
 def _bare(tokens: list[_Token]) -> list[_Token]:
     """The tokens without outer parentheses."""
     while len(tokens) > 1 and tokens[0].text == "(" and tokens[-1].text == ")":
         depth = 0
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             depth += (token.text == "(") - (token.text == ")")
-            if depth == 0 and place < len(tokens) - 1:
+            if depth == 0 and index < len(tokens) - 1:
                 return tokens
         tokens = tokens[1:-1]
     return tokens

@@ -131,7 +131,7 @@ class Password:
         wire.flush()
         final = _answer(wire).decode(errors="replace")
         without, _, proof = final.rpartition(",p=")
-        said = _fields(without)
+        sent = _fields(without)
         signed = f"{bare},{offer},{without}".encode()
         try:
             given = base64.b64decode(proof, validate=True)
@@ -139,7 +139,7 @@ class Password:
             raise Wrong from None
         signature = _mac(self._stored, signed)
         key = bytes(a ^ b for a, b in zip(given, signature, strict=False))
-        is_bound = said.get("c") == _base64(f"{header},{name},".encode()) and said.get("r") == nonce
+        is_bound = sent.get("c") == _base64(f"{header},{name},".encode()) and sent.get("r") == nonce
         if len(given) != len(signature) or not is_bound:
             raise Wrong
         if not hmac.compare_digest(hashlib.sha256(key).digest(), self._stored):

@@ -231,7 +231,7 @@ class Migration:
             (empty,) = rows(connection, nothing)
         with session.connect(self._conninfo) as small:
             stored = catalogue.columns(small, sql.Identifier(LOG_TABLES, self._table))
-            (places,) = small.execute(
+            (ring_rows,) = small.execute(
                 sql.SQL("select count(*) from {}").format(sql.Identifier("online", self._table))
             ).fetchone() or (1,)
         types = {column: ColumnType.of_postgresql(text) for column, text in stored.items()}
@@ -246,7 +246,7 @@ class Migration:
             for column, kind in known.items()
             if pa.types.is_decimal(decimal := stored_as(kind))
         }
-        return Incoming(empty.schema, lengths, max(1, int(places)), self._described, decimals)
+        return Incoming(empty.schema, lengths, max(1, int(ring_rows)), self._described, decimals)
 
     def _read(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
         """The log's rows, read ahead by a thread of its own."""

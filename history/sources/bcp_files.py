@@ -51,11 +51,11 @@ def fields_of(file: Path) -> list[Field]:
 
 def _field(line: str) -> Field:
     parts = re.findall(r'"[^"]*"|\S+', line)
-    _, host, prefix, length, terminator, place, name = parts[:7]
+    _, host, prefix, length, terminator, order, name = parts[:7]
     for escape, character in _ESCAPES.items():
         terminator = terminator.replace(escape, character)
     return Field(
-        "" if place == "0" else name.strip('"'),
+        "" if order == "0" else name.strip('"'),
         host.removeprefix("SQL").removeprefix("SYB"),
         host.startswith("SYB"),
         int(prefix),
@@ -68,21 +68,21 @@ class BcpFiles(Source):
     """A data file, or the data files (*.bcp, *.dat, *.txt) of a folder in the order of their names. The
     format file is FILE.fmt beside each, or the folder's only one."""
 
-    def __init__(self, place: Path, described: Description, charset: str = "utf-8") -> None:
-        self._place = place.absolute()
+    def __init__(self, path: Path, described: Description, charset: str = "utf-8") -> None:
+        self._path = path.absolute()
         self._described = described
         self._charset = charset
         self._all = self._done = 0
 
     def __str__(self) -> str:
-        return f"bcp:{self._place}"
+        return f"bcp:{self._path}"
 
     def fraction(self) -> float | None:
         return min(1.0, self._done / self._all) if self._all else None
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. All rows are read, also those before `start`."""
-        found = files_in(self._place, "bcp", "dat", "txt")
+        found = files_in(self._path, "bcp", "dat", "txt")
         self._all, self._done = sum(file.stat().st_size for file in found), 0
         for file in found:
             fields = fields_of(self._format_of(file))
@@ -106,7 +106,7 @@ class BcpFiles(Source):
         beside = file.with_suffix(".fmt")
         if beside.exists():
             return beside
-        folder = self._place if self._place.is_dir() else self._place.parent
+        folder = self._path if self._path.is_dir() else self._path.parent
         formats = sorted(folder.glob("*.fmt"))
         if len(formats) != 1:
             raise IncomingError(f"{file} has no format file {beside.name}, and {folder} not a single one")

@@ -22,15 +22,15 @@ class CsvFiles(Source):
     A delimiter is found in the line of names: the first of , ; tab | that it has.
     """
 
-    def __init__(self, place: Path, described: Description) -> None:
-        self._place = place.absolute()
+    def __init__(self, path: Path, described: Description) -> None:
+        self._path = path.absolute()
         self._described = described
         self._all = 0
         self._before = 0
         self._file: pa.NativeFile | None = None
 
     def __str__(self) -> str:
-        return f"csv:{self._place}"
+        return f"csv:{self._path}"
 
     def fraction(self) -> float | None:
         if not self._all:
@@ -40,7 +40,7 @@ class CsvFiles(Source):
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. All lines are read, also those before `start`."""
-        found = files_in(self._place, "csv", "gz")
+        found = files_in(self._path, "csv", "gz")
         self._all = sum(file.stat().st_size for file in found)
         self._before = 0
         for file in found:
@@ -64,9 +64,9 @@ class CsvFiles(Source):
             raise IncomingError(f"{file} has no column {self._described.time!r}: it has {', '.join(columns)}")
         types = {name: wanted.field(column).type for column, name in chosen.items()}
         value = first.partition("\n")[0].split(delimiter)
-        place = columns.index(chosen["time"])
+        index = columns.index(chosen["time"])
         types[chosen["time"]] = self._type_of_time(
-            value[place].strip().strip('"') if place < len(value) else ""
+            value[index].strip().strip('"') if index < len(value) else ""
         )
         reader = csv.open_csv(
             source,

@@ -16,13 +16,13 @@ from ringlog.history.sources.folders import files_in
 class ParquetFiles(Source):
     """A file, or all files of a folder in the order of their names; each has the columns of its own."""
 
-    def __init__(self, place: Path, described: Description) -> None:
-        self._place = place.absolute()
+    def __init__(self, path: Path, described: Description) -> None:
+        self._path = path.absolute()
         self._described = described
         self._done = self._all = 0
 
     def __str__(self) -> str:
-        return f"parquet:{self._place}"
+        return f"parquet:{self._path}"
 
     def fraction(self) -> float | None:
         return self._done / self._all if self._all else None
@@ -30,13 +30,13 @@ class ParquetFiles(Source):
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. Row groups that have no rows of that time by their statistics are not read."""
         try:
-            found = files_in(self._place, "parquet")
+            found = files_in(self._path, "parquet")
             self._all = sum(pq.read_metadata(file).num_rows for file in found)
             for file in found:
                 with pq.ParquetFile(file, pre_buffer=False) as source:
                     yield from self._of(source, wanted, start, end)
         except (OSError, pa.ArrowException) as error:
-            raise IncomingError(f"{self._place}: {error}") from None
+            raise IncomingError(f"{self._path}: {error}") from None
 
     def _of(
         self, source: pq.ParquetFile, wanted: pa.Schema, start: datetime | None, end: datetime
@@ -44,14 +44,12 @@ class ParquetFiles(Source):
         schema = source.schema_arrow
         chosen = self._described.chosen(schema.names, wanted.names)
         if "time" not in chosen:
-            raise IncomingError(
-                f"{self._place} has no column {self._described.time!r}: it has {schema.names}"
-            )
-        place = source.schema_arrow.names.index(chosen["time"])
+            raise IncomingError(f"{self._path} has no column {self._described.time!r}: it has {schema.names}")
+        index = source.schema_arrow.names.index(chosen["time"])
         groups, before = [], 0
         for number in range(source.num_row_groups):
             group = source.metadata.row_group(number)
-            if self._may_have(group, schema.names[place], start, end):
+            if self._may_have(group, schema.names[index], start, end):
                 groups.append(number)
             elif not groups:
                 before += group.num_rows

@@ -37,7 +37,7 @@ _DAMAGES = 20
 _HOUR = timedelta(hours=1)
 _ALWAYS = (-(1 << 63), (1 << 63) - 1)
 _ALARMS = {"SEVR": "severity", "STAT": "status"}
-"""EPICS's fields that a sample has in a place of its own"""
+"""EPICS's fields that a sample has in a column of its own"""
 # PlainStoragePlugin's names: chunk key, its terminator, and the year to the minute
 _NAME = re.compile(r"(.+)\D(\d{4}(?:_\d\d){0,4})\.pb")
 
@@ -64,10 +64,10 @@ class _File:
         self.size = path.stat().st_size
         self.done = 0
         """bytes that were read"""
-        self._place: tuple[int, int | None] | None = None
+        self._position: tuple[int, int | None] | None = None
 
     def rewind(self) -> None:
-        self.done, self._place = 0, None
+        self.done, self._position = 0, None
 
     def read(
         self, pv: "Pv", since: int, until: int, fields: Sequence[str], left_out: LeftOut
@@ -78,8 +78,8 @@ class _File:
             file = PbFile(self.path, pv.skips)
             if file.name != pv.name:
                 raise IncomingError(f"{self.path} has the PV {file.name}, and others of its name {pv.name}")
-            if self._place is not None:
-                file.resume(self._place)
+            if self._position is not None:
+                file.resume(self._position)
             elif since > self.begins:
                 file.seek(since)
             else:
@@ -89,8 +89,8 @@ class _File:
             is_more, skipped, described = True, 0, 0
             while is_more:
                 samples, is_more = file.read(first, last, _READ, [*fields])
-                self._place = file.place
-                self.done = self._place[0]
+                self._position = file.place
+                self.done = self._position[0]
                 left_out.damaged += file.skipped - skipped
                 skipped = file.skipped
                 damages = file.damages
@@ -210,10 +210,10 @@ class Pv:
 
 
 class _PbFiles(Source):
-    def __init__(self, place: Path, described: Description, tree: Mapping[str, Pv] | None = None) -> None:
-        self._place = place.absolute()
+    def __init__(self, path: Path, described: Description, tree: Mapping[str, Pv] | None = None) -> None:
+        self._path = path.absolute()
         self._described = described
-        self._tree = find(place, skips=described.damaged == "skip") if tree is None else tree
+        self._tree = find(path, skips=described.damaged == "skip") if tree is None else tree
         self._used: list[Pv] = []
         self._lost = LeftOut()
 
@@ -261,12 +261,12 @@ class PbRows(_PbFiles):
         return Description(digits=self._described.digits, values=self._described.values)
 
     def __str__(self) -> str:
-        return f"pb:{self._place}"
+        return f"pb:{self._path}"
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source."""
         found = {
-            column: place for column in wanted.names if (place := self._find(self._described.named(column)))
+            column: source for column in wanted.names if (source := self._find(self._described.named(column)))
         }
         if not found:
             raise IncomingError(f"no column of the log is one of the PVs: {some([*self._tree])}")
@@ -281,13 +281,13 @@ class PbRows(_PbFiles):
                 stream = self._stream(name, parts, wanted, since, end)
                 streams.append(stack.enter_context(closing(stream)))  # type: ignore[type-var]
             for step in in_step(streams):
-                there = [batch for batch in step if batch is not None]
-                times = np.unique(np.concatenate([times_of(batch) for batch in there]))
+                present = [batch for batch in step if batch is not None]
+                times = np.unique(np.concatenate([times_of(batch) for batch in present]))
                 columns = {"time": pa.array(times).cast(_TIME)}
-                for batch in there:
-                    places = times_of(batch).searchsorted(times)
-                    missing = times_of(batch).take(places, mode="clip") != times
-                    chosen = pa.array(places, mask=missing)
+                for batch in present:
+                    indexes = times_of(batch).searchsorted(times)
+                    missing = times_of(batch).take(indexes, mode="clip") != times
+                    chosen = pa.array(indexes, mask=missing)
                     columns |= {
                         column: batch[column].take(chosen)
                         for column in batch.schema.names
@@ -325,19 +325,19 @@ class PbSamples(_PbFiles):
 
     def __init__(
         self,
-        place: Path,
+        path: Path,
         described: Description,
         numbers: Mapping[str, int],
         tree: Mapping[str, Pv] | None = None,
     ) -> None:
         """`numbers`: of the signals, by their PVs."""
-        super().__init__(place, described, tree)
+        super().__init__(path, described, tree)
         self._pvs = {name: number for name, number in numbers.items() if name in self._tree}
 
     def __str__(self) -> str:
         # with other signals it is another source
         digest = sha256("\n".join(sorted(self._pvs)).encode()).hexdigest()[:8]
-        return f"pb:{self._place} ({len(self._pvs)} PVs, {digest})"
+        return f"pb:{self._path} ({len(self._pvs)} PVs, {digest})"
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. Each batch is of a week, in which samples are ordered by the number of their signal."""
@@ -366,10 +366,10 @@ class PbSamples(_PbFiles):
         return [name for name in self._tree if name not in self._pvs]
 
 
-def find(place: Path, *, skips: bool = False) -> dict[str, Pv]:
+def find(root: Path, *, skips: bool = False) -> dict[str, Pv]:
     """The PVs of a file or a tree, by the headers and names of its files. Raises IncomingError."""
     groups: dict[tuple[Path, str], list[tuple[str, Path]]] = {}
-    for path in files_in(place, "pb"):
+    for path in files_in(root, "pb"):
         found = _NAME.fullmatch(path.name)
         key, part = (found[1], found[2]) if found else (path.name, "")
         groups.setdefault((path.parent, key), []).append((part, path))
@@ -430,14 +430,14 @@ def _time_of(part: str) -> tuple[datetime, datetime]:
 def in_step(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch | None]]:
     """Parts of streams that are ordered by time: each time a part of each, up to a common time."""
     pending = [next(stream, None) for stream in streams]
-    while there := [batch for batch in pending if batch is not None]:
-        bound = min(times_of(batch)[-1] for batch in there)
+    while present := [batch for batch in pending if batch is not None]:
+        bound = min(times_of(batch)[-1] for batch in present)
         parts: list[pa.RecordBatch | None] = []
-        for place, (batch, stream) in enumerate(zip(pending, streams, strict=True)):
+        for index, (batch, stream) in enumerate(zip(pending, streams, strict=True)):
             count = 0 if batch is None else int(times_of(batch).searchsorted(bound, side="right"))
             parts.append(batch.slice(0, count) if batch is not None and count else None)
             if batch is not None and count:
-                pending[place] = batch.slice(count) if count < batch.num_rows else next(stream, None)
+                pending[index] = batch.slice(count) if count < batch.num_rows else next(stream, None)
         yield parts
 
 

@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 import pyarrow as pa
 
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import parse_pv
 from ringlog.retrieval.samples import Samples
@@ -47,9 +47,9 @@ def main() -> None:
 
 
 def _parts(times: np.ndarray, values: pa.Array) -> Iterator[Samples]:
-    place = Place("x", "t", "c", ColumnType.of("double"), "A", None, None)
+    location = Location("x", "t", "c", ColumnType.of("double"), "A", None, None)
     for start in range(0, len(times), _PART):
-        yield Samples(place, times[start : start + _PART], values.slice(start, _PART))
+        yield Samples(location, times[start : start + _PART], values.slice(start, _PART))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.retrieval.samples import Samples
 from ringlog.schema.column_type import ColumnType, Kind
 
@@ -77,8 +77,8 @@ class Events:
 
 def of_samples(part: Samples) -> Events:
     return Events(
-        part.place.type,
-        part.place.unit,
+        part.location.type,
+        part.location.unit,
         part.nanoseconds,
         part.values,
         severity=part.severity,
@@ -87,19 +87,19 @@ def of_samples(part: Samples) -> Events:
 
 
 def doubles(
-    place: Place,
+    location: Location,
     nanoseconds: NDArray[np.int64],
     values: NDArray[np.float64],
     missing: NDArray[np.bool_] | None = None,
 ) -> Events:
     """Events of numbers; where `missing`, NaN is no reading."""
-    none = None if missing is None else missing & np.isnan(values)
-    return Events(ColumnType(Kind.DOUBLE), place.unit, nanoseconds, pa.array(values, pa.float64(), mask=none))
+    numbers = pa.array(values, pa.float64(), mask=None if missing is None else missing & np.isnan(values))
+    return Events(ColumnType(Kind.DOUBLE), location.unit, nanoseconds, numbers)
 
 
-def vectors(place: Place, nanoseconds: NDArray[np.int64], columns: list[NDArray[np.float64]]) -> Events:
+def vectors(location: Location, nanoseconds: NDArray[np.int64], columns: list[NDArray[np.float64]]) -> Events:
     """Events of several numbers each."""
     flat = pa.array(np.column_stack(columns).ravel(), pa.float64())
     offsets = pa.array(np.arange(0, len(flat) + 1, len(columns)), pa.int32())
     kind = ColumnType(Kind.DOUBLE, is_array=True)
-    return Events(kind, place.unit, nanoseconds, pa.ListArray.from_arrays(offsets, flat))
+    return Events(kind, location.unit, nanoseconds, pa.ListArray.from_arrays(offsets, flat))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.retrieval.appliance.events import Events, doubles, of_samples, vectors
 from ringlog.retrieval.appliance.gaps import Gaps
 from ringlog.retrieval.appliance.pattern import SignalRequest
@@ -159,7 +159,7 @@ def _of_numbers(stream: Iterator[Samples], operator: str) -> Iterator[Samples]:
     for part in stream:
         if pa.types.is_string(part.values.type) or pa.types.is_list(part.values.type):
             raise Refused(
-                400, f"{operator} is for numbers, and this signal is {part.place.type}: use nth or ncount"
+                400, f"{operator} is for numbers, and this signal is {part.location.type}: use nth or ncount"
             )
         yield part
 
@@ -203,11 +203,11 @@ def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
 
     def older() -> Iterator[Samples]:
         for part in stream:
-            place = int(np.searchsorted(part.time, ago))
-            if place:
-                yield part.slice(0, place)
-            if place < len(part):
-                rest.append(part.slice(place, len(part)))
+            index = int(np.searchsorted(part.time, ago))
+            if index:
+                yield part.slice(0, index)
+            if index < len(part):
+                rest.append(part.slice(index, len(part)))
                 return
 
     yield from map(of_samples, _picked(older(), 900, first=True))
@@ -275,16 +275,16 @@ def _figures(
     """From the bins found in summaries, otherwise from the samples."""
     gaps = Gaps(width, begin, min(until, now) if wanted.fill else None)
     if found is not None:
-        place, all_bins = found.place, found.bins
+        location, all_bins = found.location, found.bins
     else:
-        first, stream = _place_of(stream)
+        first, stream = _location_of(stream)
         if first is None:
             return
-        place, all_bins = first, _bins(gaps.moved(stream, begin), wanted.operator, width * SECOND)
-    made = ((bins, bins.number) for bins in all_bins)
-    for bins, number, source in _with_gaps(made, gaps):
+        location, all_bins = first, _bins(gaps.moved(stream, begin), wanted.operator, width * SECOND)
+    numbered = ((bins, bins.number) for bins in all_bins)
+    for bins, number, source in _with_gaps(numbered, gaps):
         middle = number * (width * 1_000_000_000) + width * 500_000_000  # nanoseconds
-        yield _events_of_bins(place, wanted.operator, middle, number, source, bins)
+        yield _events_of_bins(location, wanted.operator, middle, number, source, bins)
 
 
 def _bins(stream: Iterator[Samples], operator: str, width: int) -> Iterator[Bins]:
@@ -315,7 +315,7 @@ def _with_gaps(stream: Iterator[tuple[Part, Whole]], gaps: Gaps) -> Iterator[tup
 
 
 def _events_of_bins(
-    place: Place, operator: str, nanoseconds: Whole, number: Whole, source: Whole, bins: Bins
+    location: Location, operator: str, nanoseconds: Whole, number: Whole, source: Whole, bins: Bins
 ) -> Events:
     """Events of the bins of these numbers: `source` gives the index in `bins` of the bin that each is or
     follows."""
@@ -328,14 +328,14 @@ def _events_of_bins(
 
     if operator in ("stats", "stats6"):
         columns = [figure(*each) for each in (_STATS if operator == "stats6" else _STATS[:5])]
-        made = vectors(place, nanoseconds, columns)
+        events = vectors(location, nanoseconds, columns)
     else:
         missing = np.where(own, bins.empty[source], bins.held_empty[source])
-        made = doubles(place, nanoseconds, figure(*_FIGURES[operator]), missing)
+        events = doubles(location, nanoseconds, figure(*_FIGURES[operator]), missing)
     if operator == "errorbar":
         deviation = pa.array(figure(*_FIGURES["std"]), pa.float64(), from_pandas=True)
-        made = replace(made, fields={"stdz": deviation.cast(pa.string()).fill_null("NaN")})
-    return replace(made, severity=_severity(bins, own, source))
+        events = replace(events, fields={"stdz": deviation.cast(pa.string()).fill_null("NaN")})
+    return replace(events, severity=_severity(bins, own, source))
 
 
 def _severity(bins: Bins, own: NDArray[np.bool_], source: Whole) -> Whole | None:
@@ -384,8 +384,8 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
     """At most four events per bin: one or two samples have their own times, in whole seconds; of more the
     first, minimum, maximum and last are at the begin, a quarter, half and three quarters of the bin
     (SampleLocation in the appliance's CAPlotBinning)."""
-    place, stream = _place_of(stream)
-    if place is None:
+    location, stream = _location_of(stream)
+    if location is None:
         return
     quarters = np.arange(4) * width // 4
     for bins in binned(stream, width * SECOND):
@@ -394,9 +394,9 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
         seconds = np.where(bins.n[:, None] > 2, many, few)
         values = np.column_stack([bins.first, bins.low, bins.high, bins.last])
         keep = np.column_stack([bins.n > 0, bins.n > 2, bins.n > 2, bins.n > 1])
-        made = doubles(place, seconds[keep] * 1_000_000_000, values[keep])
+        events = doubles(location, seconds[keep] * 1_000_000_000, values[keep])
         severity = np.repeat(bins.severity, keep.sum(axis=1)) if bins.severity.any() else None
-        yield replace(made, severity=severity)
+        yield replace(events, severity=severity)
 
 
 def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until: int) -> Iterator[Events]:
@@ -406,8 +406,8 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
     Its severity is the greatest one recorded with the bin's samples, as in the appliance's
     LinearInterpolation, a SummaryStatsPostProcessor; without samples it is the severity of the sample before.
     """
-    place, stream = _place_of(stream)
-    if place is None:
+    location, stream = _location_of(stream)
+    if location is None:
         return
     step = SECOND * width
     half = step // 2
@@ -442,9 +442,9 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
         next_point = int(points[-1]) + step
         if not fill:
             points = points[np.isin(points // step, time // step)]
-        made = doubles(place, points * 1000, np.interp(points, time, value))
+        events = doubles(location, points * 1000, np.interp(points, time, value))
         severities = _greatest(alarmed, severity, points // step * step, step)
-        yield replace(made, severity=severities if severities.any() else None)
+        yield replace(events, severity=severities if severities.any() else None)
         complete = next_point - half
         kept = max(int(np.searchsorted(time, complete)) - 1, 0)
         time, value = time[kept:], value[kept:]
@@ -461,8 +461,8 @@ def _greatest(time: Whole, severity: Whole, starts: Whole, width: int) -> Whole:
     return np.where(end > first, within, before)
 
 
-def _place_of(stream: Iterator[Samples]) -> tuple[Place | None, Iterator[Samples]]:
-    """The place of the first samples, and all samples."""
+def _location_of(stream: Iterator[Samples]) -> tuple[Location | None, Iterator[Samples]]:
+    """The location of the first samples, and all samples."""
     first = next(stream, None)
     if first is None:
         return None, stream
@@ -471,4 +471,4 @@ def _place_of(stream: Iterator[Samples]) -> tuple[Place | None, Iterator[Samples
         yield first
         yield from stream
 
-    return first.place, all_of_it()
+    return first.location, all_of_it()

@@ -100,8 +100,8 @@ async def get_data(request: Request) -> Response:
             demand_few(servers, read, start, end, queries.limits.rows)
         if form in ("json", "qw"):
             yield b"[ "
-        for place, (want, signal) in enumerate(found):
-            if place and form != "txt":
+        for index, (want, signal) in enumerate(found):
+            if index and form != "txt":
                 yield b",\n" if form in ("json", "qw") else b"\n"
             yield from _formed(
                 form, want, signal, _events(servers, signal, want, ranges, now, queries.limits.rows)
@@ -134,11 +134,11 @@ def _events(
     now: datetime,
     most: int,
 ) -> Iterator[Events]:
-    for place, (start, end) in enumerate(ranges):
-        summaries = partial(summarised, servers, signal, start, end, before=place == 0)
-        fewer = partial(thinned, servers, signal, start, end, before=place == 0)
+    for index, (start, end) in enumerate(ranges):
+        summaries = partial(summarised, servers, signal, start, end, before=index == 0)
+        fewer = partial(thinned, servers, signal, start, end, before=index == 0)
         uncounted = want.operator in FIGURES
-        stream = _samples(servers, signal, start, end, place == 0, most if uncounted else None)
+        stream = _samples(servers, signal, start, end, index == 0, most if uncounted else None)
         yield from processed(stream, want, start, end, now, summaries, fewer)
 
 

@@ -108,12 +108,12 @@ async def get_table(request: Request) -> Response:
 
     def work(servers: Servers) -> dict[str, Any]:
         _, row = _table(servers, name)
-        place, archive = row["metadata_location"], row["archive"]
-        with Folder(archive).opened(place.removeprefix(address(archive, ""))) as file:
+        location, archive = row["metadata_location"], row["archive"]
+        with Folder(archive).opened(location.removeprefix(address(archive, ""))) as file:
             metadata = orjson.loads(file.read())
         stored = store(archive)
         config = stored.options() | signing if stored else {}
-        return {"metadata-location": place, "metadata": metadata, "config": config}
+        return {"metadata-location": location, "metadata": metadata, "config": config}
 
     return json_response(await answer(request, work))
 

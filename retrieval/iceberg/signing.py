@@ -66,11 +66,11 @@ def store(archive: str) -> Store | None:
     """The object store of an archive; None: a folder of a machine."""
     if archive.startswith("/"):
         return None
-    options, place = object_store(archive), urlsplit(archive)
+    options, url = object_store(archive), urlsplit(archive)
     region = options.get("s3.region") or Folder(archive).region
     endpoint = options.get("s3.endpoint", f"https://s3.{region}.amazonaws.com").lower()
-    root = place.path.strip("/")
-    return Store(endpoint, region, place.netloc, f"{root}/" if root else "")
+    root = url.path.strip("/")
+    return Store(endpoint, region, url.netloc, f"{root}/" if root else "")
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Reading:
     headers: Mapping[str, str]
     """those to be signed, with lower-case names"""
 
-    def signed(self, place: Store, keys: Keys, now: datetime) -> dict[str, Any]:
+    def signed(self, store: Store, keys: Keys, now: datetime) -> dict[str, Any]:
         """The answer in the specification's form: the address, and the headers that the request needs
         besides."""
         url = self.url._replace(path=encoded(unquote(self.url.path)))
-        headers = signed(keys, place.region, self.method, url, self.headers, now)
+        headers = signed(keys, store.region, self.method, url, self.headers, now)
         return {"uri": url.geturl(), "headers": {name: [value] for name, value in headers.items()}}
 
 

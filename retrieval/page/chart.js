@@ -164,7 +164,7 @@ export class Chart {
     return Boolean(this.wanted.of?.[name]?.hide);
   }
 
-  // The colour of a signal: the chosen one, otherwise by its place among the signals of the chart, also in a
+  // The colour of a signal: the chosen one, otherwise by its position among the signals of the chart, also in a
   // comparison with an earlier time.
   colourOf(name) {
     return this.wanted.of?.[name]?.colour ?? colourOf(Math.max(0, this.wanted.signals.indexOf(name)));

@@ -20,7 +20,7 @@ const known = new Map();
 const charts = [];
 let begun; // the time at which the signal of a chart that is not drawn yet was chosen
 
-export const know = (signal) => known.set(signal.signal, signal);
+export const remember = (signal) => known.set(signal.signal, signal);
 
 export async function learn(names) {
   for (const [name, signal] of await api.describe(names.filter((each) => !known.has(each)))) known.set(name, signal);
@@ -185,10 +185,10 @@ function wire(chart) {
   const part = (name) => chart.root.querySelector(name);
   const index = () => charts.indexOf(chart);
   const close = () => {
-    const place = index();
-    charts.splice(place, 1)[0].end();
+    const position = index();
+    charts.splice(position, 1)[0].end();
     align();
-    change({ charts: state.charts.filter((_, other) => other !== place) }, { step: true });
+    change({ charts: state.charts.filter((_, other) => other !== position) }, { step: true });
     document.getElementById("charts").focus();
   };
   part(".close").addEventListener("click", close);

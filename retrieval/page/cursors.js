@@ -1,7 +1,7 @@
 // Two cursors on every chart of time: movable lines, and the values at them.
 
 import { durationText, timeText, valueText } from "./format.js";
-import { between, isState, nearest, placeAt, stateAt } from "./series.js";
+import { between, indexAt, isState, nearest, stateAt } from "./series.js";
 import { change, state } from "./state.js";
 import { stateText } from "./states.js";
 
@@ -40,8 +40,8 @@ export class Cursors {
   // Moves a cursor from sample to sample, by a tenth of the time, or to its ends.
   key(name, event) {
     const { time, series } = this.chart, at = state[name], tenth = (time.to - time.from) / 10;
-    const times = series[0]?.at ?? [], place = nearest(times, at);
-    const step = (by) => times[Math.max(0, Math.min(times.length - 1, place + by))] ?? at;
+    const times = series[0]?.at ?? [], index = nearest(times, at);
+    const step = (by) => times[Math.max(0, Math.min(times.length - 1, index + by))] ?? at;
     const to = { ArrowLeft: step(-1), ArrowRight: step(1), ArrowDown: step(-1), ArrowUp: step(1),
       PageDown: at - tenth, PageUp: at + tenth, Home: time.from, End: time.to }[event.key];
     if (to === undefined) return;
@@ -86,8 +86,8 @@ export class Cursors {
       const row = body.insertRow(), cell = (text) => { row.insertCell().textContent = text; };
       row.append(Object.assign(document.createElement("th"), { scope: "row", textContent: this.chart.view.label(series) }));
       const values = set.map((name) => {
-        const place = placeAt(series, state[name]);
-        return place < 0 ? undefined : isState(series) ? stateAt(series, place) : series.mean[place];
+        const index = indexAt(series, state[name]);
+        return index < 0 ? undefined : isState(series) ? stateAt(series, index) : series.mean[index];
       });
       for (const [index, value] of values.entries()) {
         cell(value === undefined ? "no samples" : isState(series) ? stateText(value, series, state[set[index]])

@@ -80,7 +80,7 @@ export class Figures {
   spectrum(axis, { log }) {
     const { own } = axis, xs = [...new Set(own.flatMap(({ frequency }) => frequency))].sort((a, b) => a - b);
     const columns = own.map(({ frequency, values }) => {
-      const at = new Map(frequency.map((x, place) => [x, values[place]]));
+      const at = new Map(frequency.map((x, index) => [x, values[index]]));
       return xs.map((x) => (axis.log && !(at.get(x) > 0) ? undefined : at.get(x)));
     });
     return {

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { troubles } from "./captured.js";
-import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open, openCapture, withAxes } from "./charts.js";
+import { appendAll, build, drawAll, learnThere, loadAll, moveCursors, open, openCapture, remember, withAxes } from "./charts.js";
 import { timeText } from "./format.js";
 import { choice, list } from "./lists.js";
 import { failed, say, worked } from "./message.js";
@@ -230,7 +230,7 @@ const chosen = (found, more) => {
     openView(found);
     return;
   }
-  know(found);
+  remember(found);
   open(found.signal, more ? state.charts.length - 1 : null);
 };
 const newestCaptures = () => api.captures().then((found) => found.reverse());

@@ -45,13 +45,13 @@ function alarmBands(plot, scale, { limits, alarm_limits: [lolo, hihi] }) {
   const { ctx, bbox } = plot, low = limits?.[0] ?? lolo, high = limits?.[1] ?? hihi;
   const bottom = bbox.top + bbox.height, { min, max } = plot.scales[scale];
   const isDown = plot.valToPos(max, scale, true) > plot.valToPos(min, scale, true); // an axis upside down
-  const place = (value, edge) => {
+  const yOf = (value, edge) => {
     const y = value === null ? NaN : plot.valToPos(value, scale, true);
     return Number.isFinite(y) ? y : edge;
   };
   const [under, over] = isDown ? [bbox.top, bottom] : [bottom, bbox.top];
-  const bands = [["bad", under, place(lolo, under)], ["warn", place(lolo, under), place(low, under)],
-    ["warn", place(high, over), place(hihi, over)], ["bad", place(hihi, over), over]];
+  const bands = [["bad", under, yOf(lolo, under)], ["warn", yOf(lolo, under), yOf(low, under)],
+    ["warn", yOf(high, over), yOf(hihi, over)], ["bad", yOf(hihi, over), over]];
   ctx.globalAlpha = 0.13;
   for (const [kind, from, to] of bands) {
     ctx.fillStyle = colour(kind);
@@ -64,10 +64,10 @@ function alarmBands(plot, scale, { limits, alarm_limits: [lolo, hihi] }) {
 export function eventMarks(plot, events) {
   const { ctx, bbox } = plot, ratio = devicePixelRatio;
   const right = bbox.left + bbox.width;
-  const place = (at) => Math.min(right, Math.max(bbox.left, plot.valToPos(at / 1000, "x", true)));
+  const xOf = (at) => Math.min(right, Math.max(bbox.left, plot.valToPos(at / 1000, "x", true)));
   ctx.save();
   for (const event of events) {
-    const x = place(event.from), width = Math.max(2 * ratio, place(event.to) - x);
+    const x = xOf(event.from), width = Math.max(2 * ratio, xOf(event.to) - x);
     ctx.fillStyle = colour(COLOURS[event.kind] ?? "quiet");
     ctx.globalAlpha = 1;
     ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);

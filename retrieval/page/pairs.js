@@ -20,7 +20,7 @@ export class Pairs {
     if (names.length !== 2) throw new Error("One signal against another needs two signals on the chart.");
     const rows = await api.wide(names, time, Math.ceil((time.to - time.from) / STEPS), abort);
     const pairs = rows.filter(({ values }) => values.every(Number.isFinite));
-    return names.map((signal, place) => ({ signal, at: pairs.map(({ at }) => at), values: pairs.map(({ values }) => values[place]) }));
+    return names.map((signal, index) => ({ signal, at: pairs.map(({ at }) => at), values: pairs.map(({ values }) => values[index]) }));
   }
 
   draw() {
@@ -29,9 +29,9 @@ export class Pairs {
     const range = ({ values }) => roomy(Math.min(...values), Math.max(...values));
     const points = ({ ctx, valToPos }) => {
       ctx.save();
-      for (const [place, x] of across.values.entries()) {
-        ctx.fillStyle = hue(across.at[place], time);
-        ctx.fillRect(valToPos(x, "x", true) - size / 2, valToPos(up.values[place], "y0", true) - size / 2, size, size);
+      for (const [index, x] of across.values.entries()) {
+        ctx.fillStyle = hue(across.at[index], time);
+        ctx.fillRect(valToPos(x, "x", true) - size / 2, valToPos(up.values[index], "y0", true) - size / 2, size, size);
       }
       ctx.restore();
     };

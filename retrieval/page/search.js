@@ -66,7 +66,7 @@ export function search(box, list, count, { chosen, failed, worked }) {
   function select(index) {
     const items = list.children;
     chosenIndex = Math.max(0, Math.min(index, items.length - 1));
-    for (const [place, item] of [...items].entries()) item.ariaSelected = String(place === chosenIndex);
+    for (const [position, item] of [...items].entries()) item.ariaSelected = String(position === chosenIndex);
     const item = items[chosenIndex];
     if (item) {
       box.setAttribute("aria-activedescendant", item.id);

@@ -11,8 +11,8 @@ export const asOf = (signal, at) => signal.was?.find((former) => at < former.unt
 export const isNamed = (signal) => Boolean(signal.states) && !isWaveform(signal);
 export const isState = (signal) => signal.type === "bit" || isText(signal) || isSeverity(signal) || isNamed(signal);
 // The state of a point; "changing" if it has several named ones.
-export const stateAt = (series, place) => isSeverity(series) ? series.max[place]
-  : isNamed(series) && series.type !== "bit" && series.min[place] !== series.max[place] ? "changing" : series.mean[place];
+export const stateAt = (series, index) => isSeverity(series) ? series.max[index]
+  : isNamed(series) && series.type !== "bit" && series.min[index] !== series.max[index] ? "changing" : series.mean[index];
 // Whole numbers (states, counts) and numbers that the facility file declares as held hold until the next.
 export const isHeld = (signal) => signal.held || ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
 const HALF = 0.0005; // of a microsecond, in milliseconds
@@ -90,14 +90,14 @@ export function withWideGaps(values) {
   return made;
 }
 
-// The places of single values, without a neighbour of the same series: no line leads there.
+// The indexes of single values, without a neighbour of the same series: no line leads there.
 export function lone(values) {
-  const own = [...values.keys()].filter((place) => values[place] !== undefined);
-  const isNone = (place) => place === undefined || values[place] === null;
-  return own.filter((place, index) => !isNone(place) && isNone(own[index - 1]) && isNone(own[index + 1]));
+  const own = [...values.keys()].filter((index) => values[index] !== undefined);
+  const isNone = (index) => index === undefined || values[index] === null;
+  return own.filter((index, at) => !isNone(index) && isNone(own[at - 1]) && isNone(own[at + 1]));
 }
 
-// The place of the last time that is not after an instant; -1 if all are.
+// The index of the last time that is not after an instant; -1 if all are.
 export function until(times, instant) {
   let low = 0, high = times.length;
   while (low < high) {
@@ -109,27 +109,27 @@ export function until(times, instant) {
 }
 
 export function nearest(times, instant) {
-  const place = until(times, instant);
-  if (place < 0) return times.length ? 0 : -1;
-  return place + 1 < times.length && times[place + 1] - instant < instant - times[place] ? place + 1 : place;
+  const index = until(times, instant);
+  if (index < 0) return times.length ? 0 : -1;
+  return index + 1 < times.length && times[index + 1] - instant < instant - times[index] ? index + 1 : index;
 }
 
 // The index of the point for an instant: the latest before it for a held value, otherwise the nearest; -1 if missing.
-export function placeAt(series, instant) {
-  const place = isHeld(series) ? until(series.at, instant) : nearest(series.at, instant);
-  const far = place < 0 ? Infinity : Math.abs(series.at[place] - instant);
-  return series.usual && !series.held && far > 5 * series.usual ? -1 : place;
+export function indexAt(series, instant) {
+  const index = isHeld(series) ? until(series.at, instant) : nearest(series.at, instant);
+  const far = index < 0 ? Infinity : Math.abs(series.at[index] - instant);
+  return series.usual && !series.held && far > 5 * series.usual ? -1 : index;
 }
 
 // Minimum, maximum and mean from one instant to another; null without points.
 export function between(series, from, to) {
   let n = 0, sum = 0, min = Infinity, max = -Infinity;
-  for (let place = until(series.at, from - HALF) + 1; place < series.at.length && series.at[place] <= to; place++) {
-    if (!series.n[place] || typeof series.mean[place] !== "number") continue;
-    n += series.n[place];
-    sum += series.n[place] * series.mean[place];
-    min = Math.min(min, series.min[place]);
-    max = Math.max(max, series.max[place]);
+  for (let index = until(series.at, from - HALF) + 1; index < series.at.length && series.at[index] <= to; index++) {
+    if (!series.n[index] || typeof series.mean[index] !== "number") continue;
+    n += series.n[index];
+    sum += series.n[index] * series.mean[index];
+    min = Math.min(min, series.min[index]);
+    max = Math.max(max, series.max[index]);
   }
   return n ? { n, min, max, mean: sum / n } : null;
 }

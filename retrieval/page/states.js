@@ -21,15 +21,15 @@ export function states(chart, bars, time) {
   const ground = style.getPropertyValue("--panel").trim(), text = style.getPropertyValue("--text").trim();
   const top = chart.height * ratio - bars.length * (HEIGHT + GAP) * ratio;
   const right = bbox.left + bbox.width;
-  const place = (at) => Math.min(right, Math.max(bbox.left, chart.valToPos(at / 1000, "x", true)));
+  const xOf = (at) => Math.min(right, Math.max(bbox.left, chart.valToPos(at / 1000, "x", true)));
   ctx.save();
   ctx.font = `${11 * ratio}px system-ui, DejaVu Sans, sans-serif`;
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   for (const [row, series] of bars.entries()) {
     const y = top + row * (HEIGHT + GAP) * ratio, height = HEIGHT * ratio;
-    for (const piece of pieces({ ...series, mean: series.at.map((_, place) => stateAt(series, place)) }, time)) {
-      const x = place(piece.from), width = Math.max(ratio, place(piece.to) - x);
+    for (const piece of pieces({ ...series, mean: series.at.map((_, index) => stateAt(series, index)) }, time)) {
+      const x = xOf(piece.from), width = Math.max(ratio, xOf(piece.to) - x);
       if (piece.value === null) continue;
       const off = piece.value === 0 || piece.value === false;
       const mixed = typeof piece.value === "number" && piece.value > 0 && piece.value < 1;
@@ -59,8 +59,8 @@ function lookOf(value, series) {
   if (severity) return { ground: severity[1], words: severity[2] };
   if (!isText(series) && !(isNamed(series) && series.type !== "bit")) return null;
   if (value === "changing") return { ground: "#868e96", words: "#ffffff" };
-  // a named state has the colour of its place in the file; a text keeps its own while the chart exists
-  const seen = series.seen ??= new Map(Object.keys(series.states ?? {}).map((state, place) => [Number(state), place]));
+  // a named state has the colour of its position in the file; a text keeps its own while the chart exists
+  const seen = series.seen ??= new Map(Object.keys(series.states ?? {}).map((state, index) => [Number(state), index]));
   if (!seen.has(value)) seen.set(value, seen.size);
   const grounds = GROUNDS[theme()] ?? GROUNDS.light;
   return { ground: grounds[seen.get(value) % grounds.length], words: theme() === "dark" ? "#0f1419" : "#ffffff" };

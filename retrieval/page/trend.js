@@ -6,7 +6,7 @@ import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines, missing } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
-  alarmOf, append, asOf, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, placeAt, stateAt, withGaps, withWideGaps,
+  alarmOf, append, asOf, between, forget, indexAt, isHeld, isState, isText, lone, ofSamples, ofTrend, stateAt, withGaps, withWideGaps,
 } from "./series.js";
 import { setAxis } from "./state.js";
 import { states, stateText } from "./states.js";
@@ -95,9 +95,9 @@ export class Trend {
     const data = [times.length ? times.map((at) => at / 1000) : [time.from / 1000]];
     for (const [index, each] of lines.entries()) {
       const axis = this.axes.find(({ own }) => own.includes(each)), { scale } = axis, shown = shownOn(axis);
-      const place = new Map(gapped[index].at.map((at, number) => [at, number]));
+      const indexes = new Map(gapped[index].at.map((at, number) => [at, number]));
       const column = (values) => times.length ? withWideGaps(times.map((at) => {
-        const value = values[place.get(at)];
+        const value = values[indexes.get(at)];
         return value === undefined ? value : shown(value);
       })) : [null];
       const kind = wanted.of?.[each.signal]?.line ?? (isHeld(each) ? "steps" : "straight");
@@ -195,8 +195,8 @@ export class Trend {
 
   // The texts of the marks at a position in the drawing.
   marksAt(left) {
-    const place = (at) => this.chart.drawn.valToPos(at / 1000, "x");
-    return this.events.filter(({ mark, from, to }) => mark && place(from) - 4 <= left && left <= place(to) + 4)
+    const xOf = (at) => this.chart.drawn.valToPos(at / 1000, "x");
+    return this.events.filter(({ mark, from, to }) => mark && xOf(from) - 4 <= left && left <= xOf(to) + 4)
       .map(({ message }) => message);
   }
 
@@ -208,27 +208,27 @@ export class Trend {
     return this.chart.drawn?.cursor.left >= 0;
   }
 
-  // The place of the value at the pointer; -1: none.
-  placeOf(series) {
-    return placeAt(series, this.chart.timeOf(this.chart.drawn.cursor.left));
+  // The index of the value at the pointer; -1: none.
+  indexOf(series) {
+    return indexAt(series, this.chart.timeOf(this.chart.drawn.cursor.left));
   }
 
   pointed(series) {
-    const place = this.placeOf(series);
-    if (place < 0) return "no samples";
-    return isState(series) ? stateText(stateAt(series, place), series, series.at[place])
-      : `${valueText(series.mean[place], series.type)} ${asOf(series, series.at[place]).unit}`.trim();
+    const index = this.indexOf(series);
+    if (index < 0) return "no samples";
+    return isState(series) ? stateText(stateAt(series, index), series, series.at[index])
+      : `${valueText(series.mean[index], series.type)} ${asOf(series, series.at[index]).unit}`.trim();
   }
 
   // The value at the pointer, otherwise the newest.
   current(series) {
-    const place = this.isPointed ? this.placeOf(series) : series.at.length - 1, stats = this.statistics(series);
-    const [at, newest] = (!this.isPointed && series.newest) || [series.at[place], series.last[place]];
+    const index = this.isPointed ? this.indexOf(series) : series.at.length - 1, stats = this.statistics(series);
+    const [at, newest] = (!this.isPointed && series.newest) || [series.at[index], series.last[index]];
     if (at === undefined) return { text: "–", stats };
     const { unit } = asOf(series, at);
-    const text = this.isPointed ? this.figures(series, place, unit) : isState(series) ? stateText(newest, series, at)
+    const text = this.isPointed ? this.figures(series, index, unit) : isState(series) ? stateText(newest, series, at)
       : `${valueText(newest, series.type)} ${unit}`.trim();
-    return { text, title: timeText(at, true), alarm: alarmOf(series, this.isPointed ? series.mean[place] : newest), stats };
+    return { text, title: timeText(at, true), alarm: alarmOf(series, this.isPointed ? series.mean[index] : newest), stats };
   }
 
   statistics(series) {
@@ -238,10 +238,10 @@ export class Trend {
     return [...figures.map(([name, value]) => `${name} ${valueText(value)}`), `${n} sample${n === 1 ? "" : "s"}`].join(" · ");
   }
 
-  figures(series, place, unit = "") {
-    if (isState(series)) return stateText(stateAt(series, place), series, series.at[place]);
-    const band = series.n[place] > 1 && series.type !== "bit" && series.min[place] !== series.max[place]
-      ? ` (${valueText(series.min[place])} … ${valueText(series.max[place])})` : "";
-    return `${valueText(series.mean[place], series.type)} ${unit}${band}`.trim();
+  figures(series, index, unit = "") {
+    if (isState(series)) return stateText(stateAt(series, index), series, series.at[index]);
+    const band = series.n[index] > 1 && series.type !== "bit" && series.min[index] !== series.max[index]
+      ? ` (${valueText(series.min[index])} … ${valueText(series.max[index])})` : "";
+    return `${valueText(series.mean[index], series.type)} ${unit}${band}`.trim();
   }
 }

@@ -9,7 +9,7 @@ const BAD = ["source lost", "never processed", "no rows from source", "source un
 
 // The time without a value around an instant, within the shown time; null where the series has a value.
 function gapAt(series, instant, time) {
-  const has = (place) => series.n[place] > 0 || (series.mean[place] ?? null) !== null;
+  const has = (index) => series.n[index] > 0 || (series.mean[index] ?? null) !== null;
   const latest = until(series.at, instant);
   if (latest >= 0 && isHeld(series) && has(latest)) return null;
   let before = latest, after = latest + 1;

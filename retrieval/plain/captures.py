@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ringlog.history.connection import Connection, records, rows
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.retrieval.plain.data import as_json
 from ringlog.retrieval.plain.forms import MEDIA, form_of, formed
 from ringlog.retrieval.plain.notes import described
@@ -50,8 +50,8 @@ async def get_capture(request: Request) -> Response:
         found = [each for each in _captures(servers.first) if each["capture"] == event]
         if not found:
             raise Refused(404, f"there is no capture {event}, or you may not read it")
-        places = _places(servers, event, [each["table_name"] for each in found[0]["tables"]])
-        return found[0] | {"signals": [described(signal) for signal, _ in places.values()]}
+        columns = _columns(servers, event, [each["table_name"] for each in found[0]["tables"]])
+        return found[0] | {"signals": [described(signal) for signal, _ in columns.values()]}
 
     return json_response(await answer(request, work))
 
@@ -81,14 +81,14 @@ def _captures(connection: Connection) -> list[dict[str, Any]]:
     return found
 
 
-def _places(servers: Servers, event: int, tables: list[str]) -> dict[str, tuple[Signal, Column]]:
-    """The signals of these tables in a capture as they were at the event, with their places there."""
+def _columns(servers: Servers, event: int, tables: list[str]) -> dict[str, tuple[Signal, Column]]:
+    """The signals of these tables in a capture as they were at the event, with the columns that have them."""
     all_of = records(servers.first, _SIGNALS.format(sql.Literal(event)))
-    known = [row for row in all_of if row["table_name"] in tables]
-    found = {}
-    for row, signal in zip(known, demand(servers, [row["signal"] for row in known]), strict=True):
+    rows = [row for row in all_of if row["table_name"] in tables]
+    columns = {}
+    for row, signal in zip(rows, demand(servers, [row["signal"] for row in rows]), strict=True):
         then, kind = as_of(signal, row["time"]), ColumnType.of(row["type"])
-        place = Place(
+        location = Location(
             then.name,
             row["table_name"],
             row["column_name"],
@@ -98,9 +98,9 @@ def _places(servers: Servers, event: int, tables: list[str]) -> dict[str, tuple[
             None,
             row["is_of_samples"],
         )
-        shown = replace(then, table=place.table, column=place.column, type=shown_type(kind))
-        found[then.name] = (shown, Column(servers.first, place, None, None, None, None))
-    return found
+        shown = replace(then, table=location.table, column=location.column, type=shown_type(kind))
+        columns[then.name] = (shown, Column(servers.first, location, None, None, None, None))
+    return columns
 
 
 def _rows_of(
@@ -119,22 +119,22 @@ def _rows_of(
         first = next(batches)
         yield from formed(form, first.schema, chain([first], batches))
         return
-    places = _places(servers, event, [table])
+    stored = _columns(servers, event, [table])
     for name in chosen:
-        if name not in places:
+        if name not in stored:
             raise Refused(404, f"table {table} has no signal {name[:60]!r} in capture {event}")
-    values = number_of_rows * (1 if of_samples else len(chosen or places))
+    values = number_of_rows * (1 if of_samples else len(chosen or stored))
     if values > most:
         raise Refused(413, f"these are {values} values, of which {most} are allowed: request some signals")
-    wanted = [places[name] for name in chosen or places]
+    wanted = [stored[name] for name in chosen or stored]
     columns = (
-        ("number", "value") if of_samples else dict.fromkeys(column.place.column for _, column in wanted)
+        ("number", "value") if of_samples else dict.fromkeys(column.location.column for _, column in wanted)
     )
     selected = sql.SQL(", ").join(map(sql.Identifier, ("time", *columns)))
     kept = [*_stored(servers.first, event, table, selected, of_samples=of_samples)]
 
     def of(signal: Signal) -> Iterator[Samples]:
-        column = places[signal.name][1]
+        column = stored[signal.name][1]
         for batch in kept:
             own = batch.filter(pc.equal(batch["number"], int(signal.column))) if of_samples else batch
             value = own["value" if of_samples else signal.column]

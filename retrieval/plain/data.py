@@ -103,8 +103,8 @@ def rows(
 def as_json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) -> Iterator[bytes]:
     """Each signal as JSON has it, with its samples: [milliseconds since 1970, value]."""
     yield b'{"signals":['
-    for place, signal in enumerate(signals):
-        yield (b"," if place else b"") + orjson.dumps(described(signal))[:-1] + b',"samples":['
+    for index, signal in enumerate(signals):
+        yield (b"," if index else b"") + orjson.dumps(described(signal))[:-1] + b',"samples":['
         first = True
         for part in of(signal):
             for begin in range(0, len(part), _BLOCK):

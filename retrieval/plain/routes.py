@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from ringlog.history.connection import records, time_literal
 from ringlog.history.sampled import newest_of
-from ringlog.history.signals import places
+from ringlog.history.signals import locations
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.captures import capture_routes
 from ringlog.retrieval.plain.data import data, newest, rows
@@ -118,15 +118,15 @@ async def get_signal(request: Request) -> Response:
         stored = name if signal.scalar is None else name.removesuffix(f".{signal.scalar}")
         where = [
             {
-                "table": place.table,
-                "column": place.column,
-                "type": str(place.type),
-                "unit": place.unit,
-                "since": place.since,
-                "until": place.until,
+                "table": location.table,
+                "column": location.column,
+                "type": str(location.type),
+                "unit": location.unit,
+                "since": location.since,
+                "until": location.until,
             }
             for node in signal.nodes
-            for place in places(servers.of(node), [stored])[stored]
+            for location in locations(servers.of(node), [stored])[stored]
         ]
         return described(signal) | {"places": where}
 

@@ -113,7 +113,7 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
     """Trends as JSON: times in milliseconds since 1970, figures in columns."""
     head = {"from": microseconds(start) / 1000, "to": microseconds(end) / 1000}
     yield orjson.dumps(head)[:-1] + b',"signals":['
-    for place, each in enumerate(trends):
+    for number, each in enumerate(trends):
         columns: dict[str, Any] = {
             field.name: each.table.column(index).to_numpy(zero_copy_only=False)
             for index, field in enumerate(SCHEMA)
@@ -121,7 +121,7 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
         }
         time = each.table.column(0).cast(pa.int64()).to_numpy(zero_copy_only=False) / 1000
         content = described(each.signal) | {"width": each.width / 1e6, "time": time} | columns
-        yield (b"," if place else b"") + orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+        yield (b"," if number else b"") + orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     yield b"]}\n"
 
 

@@ -18,9 +18,9 @@ def why(servers: Servers, name: str, start: datetime, end: datetime) -> list[dic
     signal that never existed."""
     times = {"start": time_literal(start), "end": time_literal(end)}
     text = query("why", signal=sql.Literal(name), **times)
-    placed = query("nodes_of_signal", signal=sql.Literal(name))
+    nodes = query("nodes_of_signal", signal=sql.Literal(name))
     found: list[dict[str, Any]] = []
-    for row in records(servers.first, placed):
+    for row in records(servers.first, nodes):
         node = row["node"]
         try:
             connection = servers.of(node)

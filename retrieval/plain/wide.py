@@ -134,21 +134,21 @@ class _Line:
             return pa.nulls(len(times), self.kind)
         known = np.concatenate([part.nanoseconds for part in parts]) // unit
         times = times * (1000 // unit)
-        place = np.searchsorted(known, times, side="right") - 1
+        index = np.searchsorted(known, times, side="right") - 1
         longest = np.inf if gap is None else gap * (1000 // unit)
         if not linear:
             values = pa.concat_arrays([cast(part, self.kind) for part in parts])
-            return values.take(pa.array(place, mask=(place < 0) | (times - known[place] >= longest)))
+            return values.take(pa.array(index, mask=(index < 0) | (times - known[index] >= longest)))
         numbers = np.concatenate([part.numbers for part in parts])
-        following = np.minimum(place + 1, len(known) - 1)
-        left, right = known[place], known[following]
+        following = np.minimum(index + 1, len(known) - 1)
+        left, right = known[index], known[following]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(times == left, 0.0, (times - left) / (right - left))
             # a value itself is given where there is one: the other may be missing
             line = np.where(
-                share == 0, numbers[place], numbers[place] * (1 - share) + numbers[following] * share
+                share == 0, numbers[index], numbers[index] * (1 - share) + numbers[following] * share
             )
-        outside = (place < 0) | ((times != left) & ((place == following) | (right - left > longest)))
+        outside = (index < 0) | ((times != left) & ((index == following) | (right - left > longest)))
         return pa.array(line, mask=outside | np.isnan(line))
 
     def _next(self, last: int) -> list[Samples]:

@@ -119,24 +119,24 @@ class Access:
 
     def _made_login_of_all(self, conninfo: str) -> Login:
         def on_node(name: str) -> Login:
-            place = self._node(name)
-            if place.everyone is None:
+            server = self._node(name)
+            if server.everyone is None:
                 raise Refused(401, f"log in: node {name} can be read with a login only", CHALLENGE)
-            return self._login_of_all(make_conninfo(place.everyone, connect_timeout=_PATIENCE))
+            return self._login_of_all(make_conninfo(server.everyone, connect_timeout=_PATIENCE))
 
         # the options may already name a role
         options = f"{conninfo_to_dict(conninfo).get('options') or ''} {self._settings['options']}".strip()
         return Login("everyone", make_conninfo(conninfo, **self._settings | {"options": options}), on_node)
 
     def _node(self, name: str) -> LoginServer:
-        place = self._nodes.get(name)
-        if place is None:
+        server = self._nodes.get(name)
+        if server is None:
             raise Refused(
                 503,
                 f"node {name} is not known here: try again in some seconds; ringlog web learns of nodes by"
                 " the administrator's connection string only",
             )
-        return place
+        return server
 
     def _bearer(self, token: str) -> Login:
         with self._lock:

@@ -91,9 +91,9 @@ class Connections:
 
     def _kept(self, login: Login) -> Connection | None:
         with self._lock:
-            for place, (_, owner, connection) in reversed(list(enumerate(self._idle))):
+            for index, (_, owner, connection) in reversed(list(enumerate(self._idle))):
                 if owner == login:
-                    del self._idle[place]
+                    del self._idle[index]
                     return connection
         return None
 

@@ -43,16 +43,16 @@ class Settings:
     @classmethod
     def from_json(cls, text: bytes) -> "Settings":
         values = json.loads(text)
-        return cls(**{**values, "limits": Limits(**values["limits"]), "nodes": _places_of(values["nodes"])})
+        return cls(**{**values, "limits": Limits(**values["limits"]), "nodes": _nodes_of(values["nodes"])})
 
 
 def nodes_to_json(nodes: Mapping[str, LoginServer]) -> bytes:
-    return json.dumps({name: asdict(place) for name, place in nodes.items()}).encode() + b"\n"
+    return json.dumps({name: asdict(node) for name, node in nodes.items()}).encode() + b"\n"
 
 
 def nodes_from_json(text: bytes) -> dict[str, LoginServer]:
-    return _places_of(json.loads(text))
+    return _nodes_of(json.loads(text))
 
 
-def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, LoginServer]:
+def _nodes_of(values: Mapping[str, dict[str, str]]) -> dict[str, LoginServer]:
     return {name: LoginServer(**value) for name, value in values.items()}

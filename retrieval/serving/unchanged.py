@@ -24,15 +24,15 @@ _BLOCKS = sql_file(__file__, "unchanged_blocks").replace("{valid}", VALID)
 
 def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetime) -> str | None:
     """The tag of an answer with these signals from `start` to `end` (inclusive). None if part of the time is
-    not closed, or not in one place. Raises ReadError."""
+    not closed, or not in one location. Raises ReadError."""
     parts = [_version(), str(servers.registry(None)["version"]), str(start), str(end)]
     known = describe(servers, names)
     tables = set()
     for name in names:
         columns = columns_of(servers, known[name]) if name in known and known[name].nodes == (None,) else []
-        if len(columns) != 1 or within(columns[0].place, start, end) != (start, end):
+        if len(columns) != 1 or within(columns[0].location, start, end) != (start, end):
             return None
-        tables.add(columns[0].place.table)
+        tables.add(columns[0].location.table)
     for table in sorted(tables):
         if not are_there(servers.first, table):
             return None

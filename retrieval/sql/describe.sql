@@ -1,35 +1,35 @@
--- the newest place of each of these signals, on each server that has it; the place before comes first
+-- the newest location of each of these signals, on each server that has it; the previous one comes first
 select *
 from (
-  select distinct on (place.signal, place.node)
-    place.signal,
-    place.table_name,
-    place.column_name,
-    place.type,
-    place.unit,
-    place.description,
-    place.limit_low,
-    place.limit_high,
-    place.alarm_low,
-    place.alarm_high,
-    place.states,
-    place.held,
-    place.decimals,
-    place.valid_from,
+  select distinct on (location.signal, location.node)
+    location.signal,
+    location.table_name,
+    location.column_name,
+    location.type,
+    location.unit,
+    location.description,
+    location.limit_low,
+    location.limit_high,
+    location.alarm_low,
+    location.alarm_high,
+    location.states,
+    location.held,
+    location.decimals,
+    location.valid_from,
     -- infinity: a name before the signal, or its column, was renamed
-    coalesce(place.valid_to, 'infinity') = 'infinity' as now,
+    coalesce(location.valid_to, 'infinity') = 'infinity' as now,
     (
       jsonb_agg(jsonb_build_object(
-        'until', extract(epoch from place.valid_to) * 1000,
-        'unit', place.unit,
-        'description', place.description,
-        'limits', case when num_nonnulls(place.limit_low, place.limit_high) > 0 then jsonb_build_array(place.limit_low, place.limit_high) end,
-        'alarm_limits', case when num_nonnulls(place.alarm_low, place.alarm_high) > 0 then jsonb_build_array(place.alarm_low, place.alarm_high) end,
-        'states', place.states::jsonb,
-        'held', place.held
-      )) over (partition by place.signal order by place.valid_from rows between unbounded preceding and 1 preceding)
+        'until', extract(epoch from location.valid_to) * 1000,
+        'unit', location.unit,
+        'description', location.description,
+        'limits', case when num_nonnulls(location.limit_low, location.limit_high) > 0 then jsonb_build_array(location.limit_low, location.limit_high) end,
+        'alarm_limits', case when num_nonnulls(location.alarm_low, location.alarm_high) > 0 then jsonb_build_array(location.alarm_low, location.alarm_high) end,
+        'states', location.states::jsonb,
+        'held', location.held
+      )) over (partition by location.signal order by location.valid_from rows between unbounded preceding and 1 preceding)
     )::text as was,
-    place.node,
+    location.node,
     logged_table.cycle,
     logged_table.log_nth,
     logged_table.log_period,
@@ -48,9 +48,9 @@ from (
       known.node
     from ringlog.signal_elsewhere as known
     where known.signal = any({names}::text[])
-  ) as place
-  left join ringlog.sample_table on sample_table.table_name = place.table_name and place.node is null
-  left join ringlog.logged_table on logged_table.table_name = place.table_name and place.node is null
-  order by place.signal, place.node, place.valid_from desc
+  ) as location
+  left join ringlog.sample_table on sample_table.table_name = location.table_name and location.node is null
+  left join ringlog.logged_table on logged_table.table_name = location.table_name and location.node is null
+  order by location.signal, location.node, location.valid_from desc
 ) as newest
 order by signal, valid_from

@@ -28,7 +28,7 @@ from ringlog.history.archive.round import Round
 from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import connect
 from ringlog.history.reading import read
-from ringlog.history.signals import places
+from ringlog.history.signals import locations
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, SampleSignal, SampleTable, Table
@@ -124,7 +124,7 @@ class Plant:
     ) -> Samples:
         """Read as by HTTP and export: nanoseconds after BEGIN, value, severity."""
         with closing(connect(self.conninfo)) as connection:
-            (place,) = places(connection, [signal])[signal]
+            (place,) = locations(connection, [signal])[signal]
             batches = [*sampled.read(connection, place, start, end, limit)]
             assert all(batch.num_rows for batch in batches)
             n = sum(batch.num_rows for batch in batches)
@@ -141,7 +141,7 @@ class Plant:
 
     def newest(self, signal: str, before: datetime) -> list[dict[str, Any]]:
         with closing(connect(self.conninfo)) as connection:
-            (place,) = places(connection, [signal])[signal]
+            (place,) = locations(connection, [signal])[signal]
             found = sampled.newest(connection, place, before)
             return [] if found is None else found.to_pylist()
 

@@ -29,7 +29,7 @@ from ringlog.history.incoming import Description, Incoming, IncomingError
 from ringlog.history.migration.migrating import Existing, Migration, MigrationError
 from ringlog.history.migration.progress import Moved, progress
 from ringlog.history.reading import read
-from ringlog.history.signals import places
+from ringlog.history.signals import locations
 from ringlog.history.sources.pb_files import PbRows, PbSamples, find, fits, nanoseconds
 from ringlog.history.summaries.summarising import summarise
 from ringlog.history.verification import problems_of
@@ -158,7 +158,7 @@ def move(
 
 def stored(conninfo: str, name: str) -> list[Sample]:
     with closing(connect(conninfo)) as connection:
-        (place,) = places(connection, [name])[name]
+        (place,) = locations(connection, [name])[name]
         batches = [*sampled.read(connection, place, datetime(2020, 1, 1, tzinfo=UTC), NOW)]
     return [
         (nanoseconds(row["time"]) + row["nanoseconds"], row[place.column], row["severity"], row["status"])

@@ -15,7 +15,7 @@ from ringlog.history import series
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.connection import ReadError, connect
 from ringlog.history.reading import newest, read
-from ringlog.history.signals import places
+from ringlog.history.signals import locations
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.installing.install import install
 
@@ -283,7 +283,7 @@ def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
 
     install(engine, facility(column("a", "magnet"), column("b", "spare")))
     install(engine, facility(column("a", "old magnet"), column("b", "magnet")))
-    found = places(conninfo, ["magnet", "nobody's"])
+    found = locations(conninfo, ["magnet", "nobody's"])
     first, second = found["magnet"]
     assert (first.table, first.column, str(first.type), first.unit) == ("magnets", "a", "real", "A")
     assert (second.table, second.column) == ("magnets", "b")

@@ -374,7 +374,7 @@ def seen(connections: tuple[Connections, Login]) -> tuple[dict[str, Signal], lis
     """The signals in one request, and the columns of the first."""
     with Servers(*connections) as servers:
         found = describe(servers, ["m/a", "m/b", "m/new"])
-        return found, [column.place.column for column in columns_of(servers, found["m/a"])]
+        return found, [column.location.column for column in columns_of(servers, found["m/a"])]
 
 
 def test_changes_of_the_registry_are_visible_at_once(
@@ -398,5 +398,5 @@ def test_an_unchanged_registry_is_read_once(
 ) -> None:
     before = seen(connections)
     monkeypatch.setattr("ringlog.retrieval.signals.records", lambda *of: pytest.fail("asked again"))
-    monkeypatch.setattr("ringlog.retrieval.samples.places", lambda *of: pytest.fail("asked again"))
+    monkeypatch.setattr("ringlog.retrieval.samples.locations", lambda *of: pytest.fail("asked again"))
     assert seen(connections) == before

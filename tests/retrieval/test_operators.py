@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringlog.history.signals import Place
+from ringlog.history.signals import Location
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import parse_pv
 from ringlog.retrieval.samples import Samples
@@ -21,7 +21,7 @@ from ringlog.schema.moments import microseconds
 
 START = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
 END = START + timedelta(seconds=60)
-PLACE = Place("x", "t", "c", ColumnType.of("double"), "A", None, None)
+PLACE = Location("x", "t", "c", ColumnType.of("double"), "A", None, None)
 WIDTH = 10
 
 Pairs = list[tuple[float, float | None]]
@@ -131,7 +131,7 @@ def test_numbers_may_also_follow_the_signal() -> None:
 @pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
 def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
     """Like FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
-    place = Place("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
+    place = Location("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
     time = microseconds(START) + np.array([1, 2, 11, 31]) * 1_000_000
     values = pa.array(["a", "b", None, "d"])
     alarms = np.array([1, 2, 0, 0]), np.array([4, 3, 0, 0])

@@ -216,7 +216,7 @@ def test_operators_on_samples_have_the_same_results(
         made = summarised(found, signals[name], *span, 3600, lambda stream, begin: stream, before=False)
         assert made is not None
         assert made.samples > 500
-        assert made.place.unit == unit
+        assert made.location.unit == unit
     for step in range(3):
         for _ in range(25):
             width = chance.choice((3600, 7200, 86_400, 172_800, 5000, 600))

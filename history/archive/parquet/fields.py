@@ -161,11 +161,11 @@ class Fields:
                 "is_gone": field.is_gone,
                 "is_by_name": field.is_by_name,
             }
-            place = {"table_name": self._table, "field_id": field.id}
+            key = {"table_name": self._table, "field_id": field.id}
             if known is None:
-                self._connection.execute(archive_field.insert().values(**place, **values))
+                self._connection.execute(archive_field.insert().values(**key, **values))
             else:
-                change = archive_field.update().filter_by(**place)
+                change = archive_field.update().filter_by(**key)
                 self._connection.execute(change.values(**values))
         return field
 

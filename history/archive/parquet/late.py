@@ -110,9 +110,9 @@ def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         np.flatnonzero(np.logical_and.reduce([*map(np.isin, one, other)]))
         for one, other in ((mine, theirs), (theirs, mine))
     )
-    places = np.concatenate([some, others])
+    positions = np.concatenate([some, others])
     major, minor = (np.concatenate([a[some], b[others]]) for a, b in zip(mine, theirs, strict=True))
-    order = np.lexsort((np.arange(len(places)), minor, major))
-    major, minor, places = major[order], minor[order], places[order]
+    order = np.lexsort((np.arange(len(positions)), minor, major))
+    major, minor, positions = major[order], minor[order], positions[order]
     first = np.flatnonzero((major[1:] == major[:-1]) & (minor[1:] == minor[:-1]))
-    return places[first], places[first + 1]
+    return positions[first], positions[first + 1]
