@@ -42,8 +42,8 @@ class Address:
     @property
     def each(self) -> "tuple[Address, ...]":
         """The address of every host, in the order in which they are tried."""
-        places = ((self.host, self.port), *self.others)
-        return tuple(replace(self, host=host, port=port, others=()) for host, port in places)
+        addresses = ((self.host, self.port), *self.others)
+        return tuple(replace(self, host=host, port=port, others=()) for host, port in addresses)
 
     @classmethod
     def parse(cls, url: str) -> Self:
@@ -55,9 +55,9 @@ class Address:
         """
         try:
             parts = urlsplit(url)
-            *_, places = parts.netloc.rpartition("@")
-            first, *others = [urlsplit(f"//{place}") for place in places.split(",")]
-            ports = [place.port for place in (first, *others)]
+            *_, addresses = parts.netloc.rpartition("@")
+            first, *others = [urlsplit(f"//{address}") for address in addresses.split(",")]
+            ports = [server.port for server in (first, *others)]
         except ValueError:
             # The reason would repeat a part of the URL, perhaps of a password that contains '/'.
             raise AddressError(
@@ -72,7 +72,7 @@ class Address:
             )
         if not parts.username:
             raise AddressError(f"the URL names no user: write {_FORM}")
-        hosts = [place.hostname or "" for place in (first, *others)]
+        hosts = [server.hostname or "" for server in (first, *others)]
         if not all(hosts):
             raise AddressError(f"the URL names no host: write {_FORM}")
         if ipv6 := [host for host in hosts if ":" in host]:

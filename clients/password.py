@@ -34,8 +34,8 @@ def find_password(address: Address, file: str | Path | None = None) -> str:
     personal = PERSONAL_FILE.expanduser()
     if personal.exists():
         for fields in _lines(personal):
-            place = (address.host, str(address.port), address.database, address.user)
-            if all(field in ("*", part) for field, part in zip(fields, place, strict=False)):
+            login = (address.host, str(address.port), address.database, address.user)
+            if all(field in ("*", part) for field, part in zip(fields, login, strict=False)):
                 return fields[4]
     if sys.stdin is not None and sys.stdin.isatty():
         return getpass.getpass(f"Password for {address}: ")

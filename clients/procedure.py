@@ -98,15 +98,15 @@ class Driver(Protocol):
         ...
 
 
-def sendable(place: str, argument: Argument) -> Argument:
+def sendable(label: str, argument: Argument) -> Argument:
     """The argument in a form that a TDS driver sends exactly. Raises TypeError or ValueError, which name
-    `place`."""
+    `label`."""
     match argument:
         case None | bool() | float() | output():
             return argument
         case int():
             if not -(2**63) <= argument < 2**63:
-                raise ValueError(f"argument {place}: {argument} does not fit in 64 bits")
+                raise ValueError(f"argument {label}: {argument} does not fit in 64 bits")
             return argument
         case datetime():
             # The driver would cut microseconds and zone; the server reads this text exactly.
@@ -114,12 +114,12 @@ def sendable(place: str, argument: Argument) -> Argument:
         case str():
             # The driver sends an empty string as NULL and ends a string at its first NUL.
             if not argument or "\0" in argument:
-                raise ValueError(f"argument {place}: an empty string or one with a NUL cannot be sent")
+                raise ValueError(f"argument {label}: an empty string or one with a NUL cannot be sent")
             argument.encode("utf-8")
             return argument
         case bytes():
             if not argument:
-                raise ValueError(f"argument {place}: empty binary data cannot be sent")
+                raise ValueError(f"argument {label}: empty binary data cannot be sent")
             return argument
         case _:
-            raise TypeError(f"argument {place}: {type(argument).__name__} cannot be sent")
+            raise TypeError(f"argument {label}: {type(argument).__name__} cannot be sent")

@@ -68,11 +68,11 @@ def _of_texts(points: Any, column: Column) -> str:
     if not isinstance(points, Sequence) or isinstance(points, str | bytes):
         raise TypeError(f"{type(points).__name__} is not a waveform of texts")
     longest = column.type.length or 0
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if not isinstance(point, str):
-            raise TypeError(f"point {place} is {point!r}, which is not a text")
+            raise TypeError(f"point {index} is {point!r}, which is not a text")
         if len(point) > longest or "\0" in point:
-            raise ValueError(f"point {place}, '{point}', is longer than varchar({longest}) or contains a NUL")
+            raise ValueError(f"point {index}, '{point}', is longer than varchar({longest}) or contains a NUL")
     _check_count(len(points), column)
     quoted = (point.replace("\\", "\\\\").replace('"', '\\"') for point in points)
     return "{" + ",".join(f'"{point}"' for point in quoted) + "}"
@@ -99,13 +99,13 @@ def _of_numpy(points: Any, code: str, column: Column) -> bytes:
 def _of_sequence(points: Sequence[Any], code: str, column: Column) -> bytes:
     elements = array.array(code)
     kind = column.type.element
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         try:
             elements.append(point if code in "fd" else _whole(point))
         except OverflowError:
-            raise ValueError(f"point {place} is {point}, which is not of type {kind}") from None
+            raise ValueError(f"point {index} is {point}, which is not of type {kind}") from None
         if code == "f" and math.isinf(elements[-1]) and not math.isinf(point):
-            raise ValueError(f"point {place} is {point}, which is not of type {kind}")
+            raise ValueError(f"point {index} is {point}, which is not of type {kind}")
     return elements.tobytes()
 
 
@@ -136,12 +136,12 @@ def restored(content: Content) -> tuple[Reading, ...]:
     if isinstance(content, str):
         return tuple(json.loads(content))
     (length,) = _LENGTH.unpack_from(content)
-    place = _LENGTH.size + length
+    offset = _LENGTH.size + length
     readings: list[Reading] = []
-    for shown in json.loads(content[_LENGTH.size : place]):
+    for shown in json.loads(content[_LENGTH.size : offset]):
         if isinstance(shown, dict):
-            readings.append(content[place : place + shown["bytes"]])
-            place += shown["bytes"]
+            readings.append(content[offset : offset + shown["bytes"]])
+            offset += shown["bytes"]
         else:
             readings.append(shown)
     return tuple(readings)

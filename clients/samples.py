@@ -42,11 +42,11 @@ class Samples:
     def parts(self, size: int) -> Iterator["Samples"]:
         """Parts whose waveforms have at most so many bytes, or of a single one."""
         begin = bytes_of = 0
-        for place, value in enumerate(self.values):
+        for index, value in enumerate(self.values):
             length = len(value) if isinstance(value, bytes) else 0
-            if place > begin and bytes_of + length > size:
-                yield self.part(slice(begin, place))
-                begin, bytes_of = place, 0
+            if index > begin and bytes_of + length > size:
+                yield self.part(slice(begin, index))
+                begin, bytes_of = index, 0
             bytes_of += length
         yield self.part(slice(begin, None))
 
@@ -95,7 +95,7 @@ class Samples:
     def sent(self, kind: ColumnType, *, swaps: bool) -> dict[str, Argument]:
         """The arguments of put_<table>_batch; `swaps`: the server takes packed numbers in the byte order that
         is not this machine's."""
-        nulls = array("i", [place for place, value in enumerate(self.values, 1) if value is None])
+        nulls = array("i", [number for number, value in enumerate(self.values, 1) if value is None])
         values = self.values
         if nulls and not kind.is_array:
             values = [("" if kind.is_text else 0) if value is None else value for value in values]

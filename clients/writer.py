@@ -66,7 +66,7 @@ class Writer:
         self.error: Exception | None = None
         """the reason why sending has stopped"""
         columns = [column.name for column in table.columns]
-        self._places = {name: place for place, name in enumerate(columns)}
+        self._indexes = {name: index for index, name in enumerate(columns)}
         file = spool_file(spool, address, table.name)
         renamed = {each.renamed_from: each.name for each in table.columns if each.renamed_from}
         former = Former(table.renamed_from, renamed)
@@ -117,13 +117,13 @@ class Writer:
         """
         if time.tzinfo is None:
             raise TypeError(f"{self.table.name}: the time {time} has no zone")
-        values: list[Reading] = [None] * len(self._places)
+        values: list[Reading] = [None] * len(self._indexes)
         for name, reading in readings.items():
-            if name not in self._places:
+            if name not in self._indexes:
                 raise TypeError(f"{self.table.name} has no column {name}")
-            place = self._places[name]
-            column = self.table.columns[place]
-            values[place] = (
+            index = self._indexes[name]
+            column = self.table.columns[index]
+            values[index] = (
                 waveform(reading, column) if column.is_waveform and reading is not None else reading
             )
         self.take([(microseconds(time), stored(values))])

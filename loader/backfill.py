@@ -61,7 +61,7 @@ def backfill(
         dbname=address.database,
         **own,
     )
-    nodes = {node.name: make_conninfo(**_place(node.dsn), **own) for node in facility.nodes}
+    nodes = {node.name: make_conninfo(**_without_login(node.dsn), **own) for node in facility.nodes}
     servers = {table.name: nodes[table.node] if table.node else first for table in tables}
     for name in sorted({table.node for table in tables if table.node}):
         _try(name, nodes[name])
@@ -75,7 +75,7 @@ def backfill(
     return all(one.ended and not one.refused for one in imports.progress.values())
 
 
-def _place(dsn: str) -> dict[str, Any]:
+def _without_login(dsn: str) -> dict[str, Any]:
     """A node's connection string, without the administrator's login."""
     return {name: value for name, value in conninfo_to_dict(dsn).items() if name not in _OF_A_LOGIN}
 

@@ -180,8 +180,8 @@ class _Import:
             return
         file = File(path, self._table, self._zone)
         # the next block is read and converted while PostgreSQL stores one
-        with closing(_ahead((block, file.place) for block in file.blocks(taken))) as blocks:
-            for block, place in blocks:
+        with closing(_ahead((block, file.done) for block in file.blocks(taken))) as blocks:
+            for block, done in blocks:
                 if self._stop.is_set():
                     raise Stopped
                 stored, repeated, refused = self._take(connection, name, block, base, taken, file.numbered)
@@ -190,7 +190,7 @@ class _Import:
                 progress.stored += stored
                 progress.repeated += repeated
                 progress.refused += refused
-                progress.part = (sum(self._sizes[:number]) + place) / max(1, sum(self._sizes))
+                progress.part = (sum(self._sizes[:number]) + done) / max(1, sum(self._sizes))
         self._take_over(connection, name, taken, file.numbered, last=True)
 
     def _take(
@@ -198,11 +198,11 @@ class _Import:
     ) -> tuple[int, int, int]:
         """Stores the block of a file that follows so many rows."""
         if not numbered:
-            places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
+            numbers = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
             rows = pa.scalar(self._table.rows, pa.int64())
             # Arrow has no remainder
-            place = pc.subtract(places, pc.multiply(pc.divide(places, rows), rows))
-            block = block.add_column(0, "seq_no", pc.add(place, 1).cast(pa.int32()))
+            remainder = pc.subtract(numbers, pc.multiply(pc.divide(numbers, rows), rows))
+            block = block.add_column(0, "seq_no", pc.add(remainder, 1).cast(pa.int32()))
         self._make_weeks(connection, block["time"])
         with closing(connection.cursor()) as cursor:
             cursor.adbc_ingest(self._table.name, block, mode="append", db_schema_name="pg_temp")

@@ -87,7 +87,7 @@ class _Signal:
         return None if self.policy is None else self.policy.period
 
 
-class Taker:
+class Sampler:
     """Makes samples of the events of a table's signals."""
 
     def __init__(
@@ -150,7 +150,7 @@ class Taker:
             if signal is None:
                 continue
             if event.time is None:
-                self._lose(signal, found)
+                self._disconnect(signal, found)
                 continue
             signal.received += 1
             if _FIRST <= event.time <= latest:
@@ -323,7 +323,7 @@ class Taker:
         signal.latest = moment
         found.add(event.number, moment, value, event.severity, event.status)
 
-    def _lose(self, signal: _Signal, found: Samples) -> None:
+    def _disconnect(self, signal: _Signal, found: Samples) -> None:
         signal.trouble = None
         self._end_wait(signal, found)
         if signal.connected:
@@ -400,19 +400,19 @@ class SampleProcess:
             ended=stop.set_here,
         )
         registry = Registry(self.table.name, self.address, self.password, self.spool)
-        taker = Taker(self.table, statistics, writer.note, self.policies)
+        sampler = Sampler(self.table, statistics, writer.note, self.policies)
         try:
-            source = self.source.subscriptions(self.table, taker.receive, taker.describe)
+            source = self.source.subscriptions(self.table, sampler.receive, sampler.describe)
             try:
                 registry.answered.wait(_PATIENCE)
-                taker.latest = registry.latest
+                sampler.latest = registry.latest
                 for number, moment in writer.waiting_times().items():
-                    taker.latest[number] = max(moment, taker.latest.get(number, 0))
-                self._change(taker, source, registry.changed() or registry.known())
-                self._take(writer, registry, taker, source, statistics, stop)
+                    sampler.latest[number] = max(moment, sampler.latest.get(number, 0))
+                self._change(sampler, source, registry.changed() or registry.known())
+                self._take(writer, registry, sampler, source, statistics, stop)
             finally:
                 # the end of a subscription is not a loss: events of closing are not samples
-                self._keep(writer, taker, statistics, ends=True)
+                self._keep(writer, sampler, statistics, ends=True)
                 source.close()
         except SourceError as error:
             raise Failed(str(error)) from error
@@ -426,7 +426,7 @@ class SampleProcess:
         self,
         writer: SampleWriter,
         registry: Registry,
-        taker: Taker,
+        sampler: Sampler,
         source: Subscriptions,
         statistics: Statistics,
         stop: StopSignal,
@@ -436,28 +436,28 @@ class SampleProcess:
             while (left := due - time.monotonic()) > 0:
                 stop.sleep(0.0)
                 source.wait(min(left, _WAIT))
-            self._keep(writer, taker, statistics)
-            taker.miss()
-            taker.measure()
+            self._keep(writer, sampler, statistics)
+            sampler.miss()
+            sampler.measure()
             if (policies := self.channel.take()) is not None:
-                taker.adopt(policies)
+                sampler.adopt(policies)
             if registry.failed:
                 registry.failed = False
-                taker.report_again()
-            registry.report(taker.states())
+                sampler.report_again()
+            registry.report(sampler.states())
             if (wanted := registry.changed()) is not None:
-                self._change(taker, source, wanted)
+                self._change(sampler, source, wanted)
 
     def _keep(
-        self, writer: SampleWriter, taker: Taker, statistics: Statistics, *, ends: bool = False
+        self, writer: SampleWriter, sampler: Sampler, statistics: Statistics, *, ends: bool = False
     ) -> None:
-        taken = taker.samples(ends=ends)
+        taken = sampler.samples(ends=ends)
         writer.take_samples(taken)
         statistics.sent += len(taken)
         statistics.count_cpu()
 
-    def _change(self, taker: Taker, source: Subscriptions, wanted: Sequence[Wanted]) -> None:
-        new, gone = taker.change(wanted)
+    def _change(self, sampler: Sampler, source: Subscriptions, wanted: Sequence[Wanted]) -> None:
+        new, gone = sampler.change(wanted)
         for number in gone:
             source.remove(number)
         source.add(new)

@@ -64,7 +64,7 @@ class Cells:
         return plausible
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
-        """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970) and so many
+        """Sets columns, by their indexes, to readings taken at `stamp` (microseconds since 1970) and so many
         nanoseconds (below 1000).
         """
         self.native.set(readings, stamp, nanoseconds)

@@ -66,12 +66,12 @@ def run_all(time: str, only: str | None, data: Path | None, output: Path, compar
     left = sum(one.estimate(seconds) for one in chosen)
     console.print(f"{len(chosen)} experiments, about {_minutes(left)}; a busy machine needs longer")
     began, foreseen, failed = clock.monotonic(), 0.0, []
-    for place, one in enumerate(chosen, start=1):
+    for number, one in enumerate(chosen, start=1):
         # the experiments so far show the speed of this machine
         took = clock.monotonic() - began
         slower = took / foreseen if foreseen else 1.0
         console.rule(
-            f"{place} of {len(chosen)}: {one.name}; about {_minutes(slower * left)} left", align="left"
+            f"{number} of {len(chosen)}: {one.name}; about {_minutes(slower * left)} left", align="left"
         )
         if not _run(one, seconds, data, output, console.print):
             failed.append(one.name)

@@ -25,7 +25,7 @@ class Call(NamedTuple):
     kind: Kind
     # whether the call succeeded
     answered: bool
-    # place of the table in the facility file, from 0
+    # index of the table in the facility file, from 0
     table: int
     # writer: the ring row; reader: rows read; login: this user's earlier logins
     number: int

@@ -44,6 +44,6 @@ def _value(column: ParameterColumn, n: int) -> object:
     return value if column.type.is_float else round(value)
 
 
-def of_a_reader(facility: Facility, place: int) -> tuple[str, ...]:
+def of_a_reader(facility: Facility, index: int) -> tuple[str, ...]:
     """The parameter tables for the reader of one table: all readers together read all."""
-    return tuple(parameter.name for parameter in facility.parameters[place :: len(facility.tables)])
+    return tuple(parameter.name for parameter in facility.parameters[index :: len(facility.tables)])

@@ -52,8 +52,8 @@ class Reader:
 def question(table: Table, number: int, parameters: Sequence[str]) -> tuple[str, tuple[Argument, ...]]:
     """The procedure and arguments of a reader's call: the latest row, each tenth time the log's last, each
     twentieth a parameter table, one after the other."""
-    turn, place = divmod(number, _PARAMETERS)
-    if parameters and place == _PARAMETERS // 4:
+    turn, rest = divmod(number, _PARAMETERS)
+    if parameters and rest == _PARAMETERS // 4:
         return f"get_{parameters[turn % len(parameters)]}", ()
     if number % _HISTORY != _HISTORY - 1:
         return f"get_{table.name}", (1,)

@@ -86,8 +86,8 @@ class OnlineUser(User):
     counter: ClassVar[Counter]
     address: ClassVar[Address]
     table: ClassVar[Table]
-    place: ClassVar[int]
-    """the table's, in the facility file"""
+    index: ClassVar[int]
+    """of the table in the facility file"""
     parameters: ClassVar[tuple[str, ...]]
     """parameter tables that readers request"""
 
@@ -152,7 +152,7 @@ class OnlineUser(User):
     def _record(
         self, kind: Kind, name: str, number: int, begun: int, seconds: float, error: Exception | None
     ) -> None:
-        self.counter.calls.add(Call(kind, error is None, self.place, number, begun, round(seconds * SECOND)))
+        self.counter.calls.add(Call(kind, error is None, self.index, number, begun, round(seconds * SECOND)))
         self.environment.events.request.fire(
             request_type=kind.name.lower(),
             name=name,
@@ -224,10 +224,10 @@ def users(load: LocustLoad, counter: Counter) -> list[type[OnlineUser]]:
     kinds: list[tuple[type[OnlineUser], str]] = [(OnlineWriter, load.writer)]
     if load.reader is not None:
         kinds.append((OnlineReader, load.reader))
-    made = []
+    users = []
     facility = load_facility(load.facility)
     for kind, url in kinds:
-        for place, table in enumerate(facility.tables):
+        for index, table in enumerate(facility.tables):
             if load.columns not in (None, len(table.columns)):
                 continue
             attributes = {
@@ -236,9 +236,9 @@ def users(load: LocustLoad, counter: Counter) -> list[type[OnlineUser]]:
                 "counter": counter,
                 "address": Address.parse(url),
                 "table": table,
-                "place": place,
-                "parameters": of_a_reader(facility, place),
+                "index": index,
+                "parameters": of_a_reader(facility, index),
                 "host": url,
             }
-            made.append(type(f"{kind.__name__}_{table.name}", (kind,), attributes))
-    return made
+            users.append(type(f"{kind.__name__}_{table.name}", (kind,), attributes))
+    return users

@@ -144,12 +144,12 @@ def _altered_beside_sets(cursor: psycopg.Cursor, table: Table, sets: Sequence[Ma
             " select 0 as {number}, {columns} from {ring} limit 0"
         ).format(number=number, columns=columns, ring=sql.Identifier("online", table.name))
     )
-    places = sql.SQL(", ").join(sql.Placeholder() * (len(names) + 1))
+    values = sql.SQL(", ").join(sql.Placeholder() * (len(names) + 1))
     cursor.executemany(
-        sql.SQL("insert into sent ({number}, {columns}) values ({places})").format(
-            number=number, columns=columns, places=places
+        sql.SQL("insert into sent ({number}, {columns}) values ({values})").format(
+            number=number, columns=columns, values=values
         ),
-        [(place, *one.values()) for place, one in enumerate(sets)],
+        [(index, *one.values()) for index, one in enumerate(sets)],
     )
     query = sql.SQL(
         "select count(*) from {table} t join acknowledgement r using (seq_no, time) join sent"

@@ -245,7 +245,7 @@ static long write_rows(CS_CONNECTION **connection) {
     counts.produced++;
     long before = counts.stored;
     waiting = !store(connection, &row);
-    /* a refused row leaves its place to the next one */
+    /* a refused row leaves its number to the next one */
     if (counts.stored > before) row.seq_no = row.seq_no % options.rows + 1;
     int64_t now = nanoseconds(CLOCK_MONOTONIC);
     if (now - reported >= options.interval) reported = now, report(waiting);

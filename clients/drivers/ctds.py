@@ -38,9 +38,9 @@ def call(
     connection: Any, procedure: str, arguments: Sequence[Argument], named: Mapping[str, Argument]
 ) -> Answer:
     """Calls a procedure by RPC: see ringlog.clients.procedure.call. The driver returns no status."""
-    given = {str(place): argument for place, argument in enumerate(arguments, start=1)}
+    given = {str(position): argument for position, argument in enumerate(arguments, start=1)}
     given |= {f"@{name}": argument for name, argument in named.items()}
-    sent = {place: _sendable(place, argument) for place, argument in given.items()}
+    sent = {label: _sendable(label, argument) for label, argument in given.items()}
     try:
         with connection.cursor() as cursor:
             returned = cursor.callproc(procedure, sent if named else tuple(sent.values()))
@@ -61,9 +61,9 @@ def call(
     return Answer(0, outputs, columns, rows)
 
 
-def _sendable(place: str, argument: Argument) -> Any:
+def _sendable(label: str, argument: Argument) -> Any:
     if not isinstance(argument, output):
-        return sendable(place, argument)
+        return sendable(label, argument)
     if argument.type in (int, bool):
         return ctds.Parameter(ctds.SqlBigInt(argument.value), output=True)
     if argument.type is bytes:
@@ -72,7 +72,7 @@ def _sendable(place: str, argument: Argument) -> Any:
         # the driver has no type for a float output: it is returned as text
         value = None if argument.value is None else str(argument.value)
         return ctds.Parameter(ctds.SqlVarChar(value, size=_OUTPUT_BYTES), output=True)
-    raise TypeError(f"argument {place}: ctds has no output of {argument.type.__name__}")
+    raise TypeError(f"argument {label}: ctds has no output of {argument.type.__name__}")
 
 
 def _number_and_message(error: Exception) -> tuple[int, str]:

@@ -45,8 +45,8 @@ def sent(kind: str, packed: bytes) -> Sent:
     big_endian = elements.tobytes()
     framed = bytearray(count * (4 + width))
     framed[3 :: 4 + width] = bytes([width]) * count
-    for place in range(width):
-        framed[4 + place :: 4 + width] = big_endian[place::width]
+    for octet in range(width):
+        framed[4 + octet :: 4 + width] = big_endian[octet::width]
     return _SENT[kind](_HEAD.pack(1, 0, element, count, 1) + framed)
 
 

@@ -89,12 +89,12 @@ def call(
     named: Mapping[str, Argument],
 ) -> Answer:
     """Calls a procedure by RPC: see ringlog.clients.procedure.call."""
-    places = [(str(place), "", argument) for place, argument in enumerate(arguments, start=1)]
-    places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
+    labelled = [(str(position), "", argument) for position, argument in enumerate(arguments, start=1)]
+    labelled += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
     # most arguments are numbers with a point, which need no check
     sent = [
-        (name, argument if type(argument) is float else _sendable(place, argument))
-        for place, name, argument in places
+        (name, argument if type(argument) is float else _sendable(label, argument))
+        for label, name, argument in labelled
     ]
     try:
         # Cursor.callproc has no named parameters: this does the same, with names.
@@ -119,18 +119,18 @@ def call(
         if number == 0 or number in _CLIENT_NUMBERS:
             raise Unanswered(message, number) from None
         raise Refused(number, message) from None
-    outputs = (place for place, (_, argument) in enumerate(sent) if isinstance(argument, output))
-    return Answer(status, tuple(request.parameters[place] for place in outputs), columns, rows)
+    outputs = (index for index, (_, argument) in enumerate(sent) if isinstance(argument, output))
+    return Answer(status, tuple(request.parameters[index] for index in outputs), columns, rows)
 
 
-def _sendable(place: str, argument: Argument) -> Argument:
-    argument = sendable(place, argument)
+def _sendable(label: str, argument: Argument) -> Argument:
+    argument = sendable(label, argument)
     if isinstance(argument, str) and len(argument.encode()) > _UNICODE_BYTES:
         try:
             argument.encode(_SINGLE_BYTE)
         except UnicodeEncodeError as error:
             raise ValueError(
-                f"argument {place}: pymssql cannot send {argument[error.start]!r} in a text of more than"
+                f"argument {label}: pymssql cannot send {argument[error.start]!r} in a text of more than"
                 f" {_UNICODE_BYTES} bytes; ctds and psycopg can"
             ) from None
     return argument

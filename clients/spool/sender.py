@@ -33,8 +33,8 @@ _HOLD = 0.1
 _QUIET = 1.0
 # Attempts to release the table at the end: each after the first has a new connection.
 _RELEASES = 3
-# Errors of a row whose place in the log (seq_no and time) has another row: raised by put, or by the key.
-_PLACE_TAKEN = frozenset({2601, 2627})
+# Errors of a row whose key in the log (seq_no and time) belongs to another row: raised by put, or by the key.
+_KEY_TAKEN = frozenset({2601, 2627})
 
 
 class Sender:
@@ -60,10 +60,10 @@ class Sender:
         types = [column.type for column in table.columns]
         reals = [each == ColumnType(Kind.REAL) for each in types]
         self._batch = _core.Batch([*zip(self._columns, reals, strict=True)])
-        self._texts = [place for place, each in enumerate(types) if not each.is_fixed]
+        self._texts = [index for index, each in enumerate(types) if not each.is_fixed]
         # long rows gain nothing from a batch, and JSON would make them longer
         self._one_by_one = any(column.is_waveform for column in table.columns)
-        self._packed = {place: column for place, column in enumerate(table.columns) if column.is_packed}
+        self._packed = {index: column for index, column in enumerate(table.columns) if column.is_packed}
         self._width = sum(each.width or 0 for each in types if each.is_fixed)
         self._zone = zone
         self.collect = table.collect
@@ -256,7 +256,7 @@ class Sender:
                 # the driver cannot send some texts, for example an empty one; JSON can
                 self._send_as_json(row)
         except (Refused, ValueError, TypeError) as error:
-            if isinstance(error, Refused) and error.number in _PLACE_TAKEN:
+            if isinstance(error, Refused) and error.number in _KEY_TAKEN:
                 # the clock was set back by the duration of one round of the ring
                 other = self._spool.renumber(row)
                 return other is not row and self._send(other, late)
@@ -284,13 +284,13 @@ class Sender:
         if not self._packed:
             return row.readings
         readings = list(row.readings)
-        for place, column in self._packed.items():
-            elements = readings[place]
+        for index, column in self._packed.items():
+            elements = readings[index]
             if elements == b"":
                 # the drivers send empty binary data as NULL
-                readings[place] = "{}"
+                readings[index] = "{}"
             elif isinstance(elements, bytes) and column.byte_order == "big" and self._connection.over_tds:
-                readings[place] = swapped(elements, column)
+                readings[index] = swapped(elements, column)
         return readings
 
     def _send_together(self, rows: Sequence[Spooled], late: bool) -> bool:
@@ -328,9 +328,9 @@ class Sender:
         if isinstance(row.content, str):
             return row.content
         readings = [*row.readings]
-        for place, column in self._packed.items():
-            if isinstance(elements := readings[place], bytes):
-                readings[place] = array_text(elements, column)
+        for index, column in self._packed.items():
+            if isinstance(elements := readings[index], bytes):
+                readings[index] = array_text(elements, column)
         return str(stored(readings))
 
     def _stored(self, rows: Sequence[Spooled], late: bool) -> None:
@@ -339,7 +339,7 @@ class Sender:
         self._figures.bytes += len(rows) * self._width
         if self._texts:
             for readings in (row.readings for row in rows):
-                self._figures.bytes += sum(_length(readings[place]) for place in self._texts)
+                self._figures.bytes += sum(_length(readings[index]) for index in self._texts)
         if self._acknowledged:
             for row in rows:
                 self._acknowledged(row.seq_no or 0, moment_of(row.time))

@@ -154,7 +154,7 @@ class Spool(Stored):
 
     @locked
     def renumber(self, row: Spooled) -> Spooled:
-        """Gives a row the next place of the ring: its own place has another row of this time."""
+        """Gives a row the next number of the ring: its own belongs to another row of this time."""
         other = row._replace(seq_no=(row.seq_no or 0) % self._rows + 1)
         return other if self._commit(lambda: self._number(other.id, other.seq_no)) else row
 

@@ -167,7 +167,7 @@ class Stored:
         return checksum(self._seal, *row[:-1]) == row[-1]
 
     def _number(self, row: int, seq_no: int | None) -> None:
-        """Gives a row a place in the ring."""
+        """Gives a row a number in the ring."""
         query = "select id, time, seq_no, readings, crc from row where id = ?"
         found = self._sql(query, row).fetchone()
         if self._is_sound(found):

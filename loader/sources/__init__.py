@@ -25,7 +25,7 @@ class Changed(Exception):
 
 
 class SourceError(Exception):
-    """A source cannot give its rows; the message has the place and the reason."""
+    """A source cannot give its rows; the message has the location and the reason."""
 
 
 class Row(NamedTuple):

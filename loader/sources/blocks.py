@@ -21,7 +21,7 @@ from pyarrow.parquet import ParquetFile
 
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.csv_replay import cell_reader
-from ringlog.loader.sources.replay import below_microseconds, in_zone, moment_from, place_of
+from ringlog.loader.sources.replay import below_microseconds, in_zone, index_of, moment_from
 from ringlog.loader.sources.values import LARGEST_REAL, fit
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Table
@@ -42,7 +42,7 @@ class File:
         """`values`: approximate number of values in a block."""
         self.path = path
         self.size = path.stat().st_size
-        self.place = 0
+        self.done = 0
         """bytes read so far, of `size`"""
         self._table = table
         self._zone = zone
@@ -87,7 +87,7 @@ class File:
     def _column(self, name: str) -> Column | None:
         if name == "time":
             return None
-        return _SEQ_NO if name == "seq_no" else self._table.columns[place_of(self._table, name)]
+        return _SEQ_NO if name == "seq_no" else self._table.columns[index_of(self._table, name)]
 
     def _of_csv(self) -> Iterator[pa.RecordBatch]:
         names = self._names()
@@ -104,7 +104,7 @@ class File:
             ) as reader,
         ):
             for batch in reader:
-                self.place = stream.tell()
+                self.done = stream.tell()
                 rows = max(1, self._values // len(names))
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
@@ -114,7 +114,7 @@ class File:
             rows = max(1, self._values // len(self._columns))
             total = max(1, recording.metadata.num_rows)
             for batch in recording.iter_batches(rows, use_threads=False):
-                self.place = self.size * (self._row + batch.num_rows) // total
+                self.done = self.size * (self._row + batch.num_rows) // total
                 yield batch
 
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -201,11 +201,11 @@ class File:
         self, values: pa.Array, one: Callable[[Any], Any], kind: pa.DataType, column: Column | None = None
     ) -> pa.Array:
         converted = []
-        for place, value in enumerate(values.to_pylist()):
+        for index, value in enumerate(values.to_pylist()):
             try:
                 converted.append(None if value is None else one(value))
             except (ValueError, TypeError, OverflowError) as error:
-                raise self._wrong(place, f"column {column.name}: {error}" if column else str(error)) from None
+                raise self._wrong(index, f"column {column.name}: {error}" if column else str(error)) from None
         return pa.array(converted, kind)
 
     def _check_order(self, times: pa.Array, previous: Any) -> None:
@@ -214,11 +214,11 @@ class File:
             times = pa.concat_arrays([pa.array([previous], pa.int64()), times])
         earlier = (pc.less if self.numbered else pc.less_equal)(times[1:], times[:-1])
         if pc.any(earlier).as_py():
-            place = earlier.index(True).as_py() + (previous is None)
-            raise self._wrong(place, "its time is not later than that of the row before")
+            index = earlier.index(True).as_py() + (previous is None)
+            raise self._wrong(index, "its time is not later than that of the row before")
 
-    def _wrong(self, place: int, message: str) -> SourceError:
-        return SourceError(f"{self.path}, row {self._row + place + 1}: {message}")
+    def _wrong(self, index: int, message: str) -> SourceError:
+        return SourceError(f"{self.path}, row {self._row + index + 1}: {message}")
 
     @contextmanager
     def _errors_converted(self) -> Iterator[None]:
@@ -243,8 +243,8 @@ def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:
             None if pc.any(pc.match_substring(values, "x", ignore_case=True)).as_py() else values.cast(kind)
         )
     if column.type.kind is Kind.BIT:
-        places = pc.index_in(values, pa.array([*_BITS]))
-        return pa.array([*_BITS.values()]).take(places) if places.null_count == values.null_count else None
+        indexes = pc.index_in(values, pa.array([*_BITS]))
+        return pa.array([*_BITS.values()]).take(indexes) if indexes.null_count == values.null_count else None
     return values if column.is_text and _fit_text(values, column) else None
 
 

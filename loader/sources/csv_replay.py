@@ -21,8 +21,8 @@ from ringlog.loader.sources.replay import (
     BLOCK_ROWS,
     Replay,
     below_microseconds,
+    indexes_of,
     moment_from,
-    places_of,
 )
 from ringlog.loader.sources.values import LARGEST_REAL, decimal, within
 from ringlog.schema.column_type import Kind
@@ -59,9 +59,9 @@ class CsvReplay(Replay):
         header = file.names()
         if not header or header[0] != "time":
             raise ValueError("the first line must name the columns, the first of them 'time'")
-        places = places_of(table, header[1:])
+        indexes = indexes_of(table, header[1:])
         # a column of the file takes precedence over the nanoseconds of its times
-        below = None if table.nanoseconds in places else table.nanoseconds
+        below = None if table.nanoseconds in indexes else table.nanoseconds
         previous: int | None = None
 
         def moment(text: str) -> tuple[int, int]:
@@ -73,10 +73,10 @@ class CsvReplay(Replay):
             previous = taken
             return taken, nanoseconds
 
-        columns = [table.columns[place] for place in places]
+        columns = [table.columns[index] for index in indexes]
         cells = [
-            (place, _kind(column), _shown(column, self.zone))
-            for place, column in zip(places, columns, strict=True)
+            (index, _kind(column), _shown(column, self.zone))
+            for index, column in zip(indexes, columns, strict=True)
         ]
         file.convert(len(table.columns), cells, below, moment)
 

@@ -51,13 +51,13 @@ class Lines:
             def handle(self) -> None:
                 while line := self.rfile.readline(_LONGEST):
                     try:
-                        place, reading, stamp = reader.read(line)
+                        index, reading, stamp = reader.read(line)
                     except ValueError as error:
                         note("unread", now(), str(error), None, None)
                         self.wfile.write(f"{error}\n".encode())
                     else:
-                        signal = table.columns[place].signal
-                        cells.set([(place, reading)], cells.plausible(stamp, signal, note))
+                        signal = table.columns[index].signal
+                        cells.set([(index, reading)], cells.plausible(stamp, signal, note))
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True
@@ -81,11 +81,11 @@ class LineReader:
     def __init__(self, table: Table) -> None:
         self._table = table.name
         self._cells = [cell_reader(column, _UTC) for column in table.columns]
-        self._places = {column.name: place for place, column in enumerate(table.columns)}
-        self._places |= {column.signal: place for place, column in enumerate(table.columns)}
+        self._indexes = {column.name: index for index, column in enumerate(table.columns)}
+        self._indexes |= {column.signal: index for index, column in enumerate(table.columns)}
 
     def read(self, line: bytes) -> tuple[int, Reading, int]:
-        """The column's place, its reading, and the time in microseconds since 1970. Raises ValueError."""
+        """The column's index, its reading, and the time in microseconds since 1970. Raises ValueError."""
         try:
             words = line.decode().split()
         except UnicodeDecodeError:
@@ -93,14 +93,14 @@ class LineReader:
         if not line.endswith(b"\n") or len(words) not in (2, 3):
             raise ValueError("a line must have the form: name value time")
         name, value = words[:2]
-        place = self._places.get(name)
-        if place is None:
+        index = self._indexes.get(name)
+        if index is None:
             raise ValueError(f"table {self._table} has no column or signal '{name}'")
         try:
-            reading = None if value == "-" else self._cells[place](value)
+            reading = None if value == "-" else self._cells[index](value)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        return place, reading, _stamp(words[2]) if len(words) == 3 else now()
+        return index, reading, _stamp(words[2]) if len(words) == 3 else now()
 
 
 def _stamp(text: str) -> int:

@@ -127,7 +127,7 @@ class _Monitor:
                 if (update := self._updates.pop()) is None:
                     return number
                 if isinstance(update, Exception):
-                    self._lose()
+                    self._mark_lost()
                 else:
                     self._receive(update)
             self._ready.put(self)
@@ -135,10 +135,10 @@ class _Monitor:
             # a server's structures may lack anything
             print(f"{self._signal.name}: its updates cannot be read: {error!r}", file=sys.stderr, flush=True)
             self.close()
-            self._lose()
+            self._mark_lost()
         return _QUEUE
 
-    def _lose(self) -> None:
+    def _mark_lost(self) -> None:
         self._alarm = None
         self._signal.lose()
 
@@ -250,8 +250,8 @@ class PvAccess:
             records = [f"{address.partition('.')[0]}.RTYP" for address in addresses]
             fields = ["field(value)"] * len(records) + ["field(value,display,valueAlarm)"] * len(records)
             read = self._monitors.context.get([*records, *addresses], fields, timeout=_SEARCH, throw=False)
-            for place, wanted in enumerate(found):
-                record_type, properties = read[place], read[len(found) + place]
+            for index, wanted in enumerate(found):
+                record_type, properties = read[index], read[len(found) + index]
                 described = {} if isinstance(record_type, Exception) else {"record_type": record_type.value}
                 described |= {} if isinstance(properties, Exception) else _properties(properties)
                 if described:

@@ -128,8 +128,8 @@ class _Readings:
     def __init__(self, source: Python, table: Table, note: Note) -> None:
         self._source = source
         self._columns = table.columns
-        self._places = {column.signal: place for place, column in enumerate(table.columns)}
-        self._places |= {column.name: place for place, column in enumerate(table.columns)}
+        self._indexes = {column.signal: index for index, column in enumerate(table.columns)}
+        self._indexes |= {column.name: index for index, column in enumerate(table.columns)}
         self._note = note
         # columns whose latest value did not fit
         self._unfit: set[int] = set()
@@ -139,19 +139,19 @@ class _Readings:
             raise SourceError(f"{self._source} gave {given!r}, which is not a mapping of names to readings")
         readings: list[Reading] = [None] * len(self._columns)
         for name, value in given.items():
-            place = self._places.get(name)
-            if place is None:
+            index = self._indexes.get(name)
+            if index is None:
                 raise SourceError(
                     f"{self._source} gave a reading of '{name}', which is neither a column nor a signal"
                 )
             try:
-                readings[place] = fit(value, self._columns[place])
+                readings[index] = fit(value, self._columns[index])
             except (TypeError, ValueError, OverflowError) as error:
-                if place not in self._unfit:
-                    self._note("unfit", moment, f"{self._columns[place].name}: {error}", None, None)
-                self._unfit.add(place)
+                if index not in self._unfit:
+                    self._note("unfit", moment, f"{self._columns[index].name}: {error}", None, None)
+                self._unfit.add(index)
             else:
-                self._unfit.discard(place)
+                self._unfit.discard(index)
         return tuple(readings)
 
 

@@ -54,7 +54,7 @@ class Replay(ABC):
         return [tables[file.stem] for file in files]
 
     def check(self, tables: Sequence[Table]) -> None:
-        """Reads the files of `tables` to their ends. Raises SourceError naming file and place."""
+        """Reads the files of `tables` to their ends. Raises SourceError naming file and row."""
         for table in tables:
             for _ in self.read(table):
                 pass
@@ -90,7 +90,7 @@ class Replay(ABC):
     @abstractmethod
     def read(self, table: Table) -> Iterator[Sequence[Row]]:
         """All rows of the table's file, in blocks that a spool takes in one transaction. Raises SourceError
-        naming the file and place at fault."""
+        naming the file and row at fault."""
 
     def file(self, table: Table) -> Path:
         """The table's file."""
@@ -103,21 +103,21 @@ def files_of(folder: Path, table: str, suffix: str) -> Sequence[Path]:
     return [one] if one.is_file() else sorted((folder / table).glob(f"*.{suffix}"))
 
 
-def place_of(table: Table, name: str) -> int:
-    """The place of a column, by its name or its signal's. Raises ValueError."""
-    for place, column in enumerate(table.columns):
+def index_of(table: Table, name: str) -> int:
+    """The index of a column, by its name or its signal's. Raises ValueError."""
+    for index, column in enumerate(table.columns):
         if name in (column.name, column.signal):
-            return place
+            return index
     raise ValueError(f"table {table.name} has no column or signal '{name}'")
 
 
-def places_of(table: Table, names: Sequence[str]) -> list[int]:
-    """The places of columns. Raises ValueError for one that is unknown or named twice."""
-    places = [place_of(table, name) for name in names]
-    for name, place in zip(names, places, strict=True):
-        if places.count(place) > 1:
+def indexes_of(table: Table, names: Sequence[str]) -> list[int]:
+    """The indexes of columns. Raises ValueError for one that is unknown or named twice."""
+    indexes = [index_of(table, name) for name in names]
+    for name, index in zip(names, indexes, strict=True):
+        if indexes.count(index) > 1:
             raise ValueError(f"column {name} is named twice")
-    return places
+    return indexes
 
 
 def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:

@@ -172,8 +172,8 @@ def _states(seed: int, column: Column) -> Signal:
     """A signal of as many texts as the column has points, each with a state of its own."""
     single = replace(column, type=column.type.element, points=None)
     states = [
-        _state(seed, replace(single, signal=f"{column.signal} {place}"))
-        for place in range(column.points or 1)
+        _state(seed, replace(single, signal=f"{column.signal} {index}"))
+        for index in range(column.points or 1)
     ]
     return lambda seconds, noise: waveform([state(seconds, noise) for state in states], column)
 
@@ -185,7 +185,7 @@ def _trace(own: Random, column: Column) -> Signal:
     width = own.uniform(0.02, 0.1)
     whole = not column.type.is_float
     # the pulse at the middle of twice as many points: a row shows a part of it
-    shape = [math.exp(-(((place / points - 1.0) / width) ** 2)) for place in range(2 * points)]
+    shape = [math.exp(-(((point / points - 1.0) / width) ** 2)) for point in range(2 * points)]
     levels = [low + (high - low) * level for level in shape]
     pulse = [round(level) for level in levels] if whole else levels
 

@@ -61,8 +61,8 @@ class Simulator:
         """The signals of the table's columns."""
         return [
             # its times are whole microseconds
-            (lambda seconds, noise: 0) if place == table.nanoseconds else signal(self.seed, column)
-            for place, column in enumerate(table.columns)
+            (lambda seconds, noise: 0) if index == table.nanoseconds else signal(self.seed, column)
+            for index, column in enumerate(table.columns)
         ]
 
     def row(self, table: Table, signals: Sequence[Signal], moment: int) -> Row:

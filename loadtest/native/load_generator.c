@@ -69,10 +69,10 @@ float reading(int table, int set, int column) {
 
 /* The next call of a writer: rows one after the other, tables in turn. */
 static struct call next_call(struct writer *writer) {
-  int place = writer->next++ % writer->count;
-  long lap = writer->laps[place]++;
+  int index = writer->next++ % writer->count;
+  long lap = writer->laps[index]++;
   struct call call = {
-    .table = writer->tables[place],
+    .table = writer->tables[index],
     .seq_no = writer->low + (options.first + lap) % writer->span,
     .set = lap % SETS,
     .time = unix_microseconds(),
@@ -180,13 +180,13 @@ static void *serve(void *argument) {
     int ready = epoll_wait(epoll, events, 64, patience);
     if (ready == 0 && patience == 1000 * SILENCE) errx(1, "no answer for %d s", SILENCE);
     for (int i = 0; i < ready; i++) {
-      uint32_t place = events[i].data.u32;
-      struct writer *writer = thread->writers[place];
+      uint32_t index = events[i].data.u32;
+      struct writer *writer = thread->writers[index];
       if (!line_answered(writer->line)) continue;
       if (!note(thread, writer, now()))
         busy--;
       else if (options.rate > 0)
-        waiting[place] = 1;
+        waiting[index] = 1;
       else
         send_calls(writer);
     }
@@ -218,10 +218,10 @@ static void report(struct thread *threads, double cpu) {
   for (int i = 0; i < options.threads; i++) calls += threads[i].calls, acknowledged += threads[i].acknowledged;
   uint32_t *all = malloc(calls * sizeof *all);
   if (!all) err(1, "no memory");
-  size_t place = 0;
+  size_t offset = 0;
   for (int i = 0; i < options.threads; i++) {
-    memcpy(all + place, threads[i].latencies, threads[i].calls * sizeof *all);
-    place += threads[i].calls;
+    memcpy(all + offset, threads[i].latencies, threads[i].calls * sizeof *all);
+    offset += threads[i].calls;
   }
   qsort(all, calls, sizeof *all, ascending);
   int seconds = (end - begin + 999999999) / 1000000000, silence = 0;

@@ -3,7 +3,7 @@
 #include <err.h>
 #include <sys/socket.h>
 
-size_t request_place(const struct request *request, size_t offset) {
+size_t request_offset(const struct request *request, size_t offset) {
   size_t packet = 0;
   while (packet + HEADER <= request->length) {
     size_t body = (request->bytes[packet + 2] << 8 | request->bytes[packet + 3]) - HEADER;
@@ -16,9 +16,9 @@ size_t request_place(const struct request *request, size_t offset) {
 size_t request_difference(const struct request *one, const struct request *other, size_t offset) {
   if (one->length != other->length) errx(1, "recorded requests of one shape differ in length");
   for (;; offset++) {
-    size_t place = request_place(one, offset);
-    if (place >= one->length) errx(1, "recorded requests do not show where their parameters are");
-    if (one->bytes[place] != other->bytes[place]) return offset;
+    size_t at = request_offset(one, offset);
+    if (at >= one->length) errx(1, "recorded requests do not show where their parameters are");
+    if (one->bytes[at] != other->bytes[at]) return offset;
   }
 }
 

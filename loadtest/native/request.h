@@ -11,8 +11,8 @@ struct request {
 
 enum { HEADER = 8, LAST = 1 }; /* of a packet: its size; the status bit of a message's last one */
 
-/* The place in the request of byte `offset` of the message that its packets carry. */
-size_t request_place(const struct request *request, size_t offset);
+/* The offset in the request of byte `offset` of the message that its packets carry. */
+size_t request_offset(const struct request *request, size_t offset);
 /* The first byte of the message, from `offset` on, in which two requests differ. */
 size_t request_difference(const struct request *one, const struct request *other, size_t offset);
 void request_send(int fd, const struct request *request);

@@ -28,7 +28,7 @@ struct put {
 struct line {
   int fd, done_length;
   struct put *puts; /* of each table of the line and each set */
-  int *places;      /* of tables in `puts` */
+  int *indexes;     /* of tables in `puts` */
   unsigned char answer[65536];
   size_t arrived;
   unsigned char end[16]; /* the last bytes of the answer so far */
@@ -74,8 +74,8 @@ static void locate(struct put *put, const struct call *call, const struct reques
                    const struct call *other_call) {
   size_t seq_no = request_difference(&put->request, other, 0);
   size_t ticks = request_difference(&put->request, other, seq_no + 4);
-  for (int i = 0; i < 4; i++) put->seq_no[i] = request_place(&put->request, seq_no + i);
-  for (int i = 0; i < 8; i++) put->time[i] = request_place(&put->request, ticks - 4 + i);
+  for (int i = 0; i < 4; i++) put->seq_no[i] = request_offset(&put->request, seq_no + i);
+  for (int i = 0; i < 8; i++) put->time[i] = request_offset(&put->request, ticks - 4 + i);
   /* the one patched into the other must equal the other */
   patch(put, other_call);
   if (memcmp(put->request.bytes, other->bytes, other->length)) errx(1, "a recorded request cannot be changed");
@@ -86,11 +86,11 @@ struct line *line_open(const struct options *options, const int *tables, int cou
   struct line *line = calloc(1, sizeof *line);
   line->done_length = strcmp(options->version, "5.0") ? 13 : 9;
   line->puts = calloc((size_t)count * SETS, sizeof *line->puts);
-  line->places = calloc(options->tables, sizeof *line->places);
+  line->indexes = calloc(options->tables, sizeof *line->indexes);
   struct client client =
     client_login(options->host, options->port, options->user, options->password, options->version);
   for (int i = 0; i < count; i++) {
-    line->places[tables[i]] = i;
+    line->indexes[tables[i]] = i;
     struct put *puts = line->puts + i * SETS;
     struct call call = {.table = tables[i], .seq_no = first, .time = unix_microseconds()}, other = call;
     puts[0].request = record(&client, options, &call);
@@ -114,7 +114,7 @@ int line_fd(const struct line *line) { return line->fd; }
 
 void line_send(struct line *line, const struct call *calls, int count) {
   if (count != 1) errx(2, "-b: a TDS client has one call outstanding");
-  struct put *put = &line->puts[line->places[calls->table] * SETS + calls->set];
+  struct put *put = &line->puts[line->indexes[calls->table] * SETS + calls->set];
   patch(put, calls);
   request_send(line->fd, &put->request);
 }

@@ -109,8 +109,8 @@ def check(conninfo: str, facility: Facility, records: Recorded) -> Check:
     """Looks for every acknowledged row in ring and log."""
     written = recorded.well(recorded.of_kind(records.all, Kind.WRITE))
     acknowledgements: Mapping[Table, Iterator[Acknowledgement]] = {
-        table: recorded.acknowledgements(written[written["table"] == place])
-        for place, table in enumerate(facility.tables)
+        table: recorded.acknowledgements(written[written["table"] == index])
+        for index, table in enumerate(facility.tables)
     }
     found = verify_sets(conninfo, acknowledgements, readings)
     return Check(

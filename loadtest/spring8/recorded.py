@@ -88,8 +88,8 @@ def calls(records: Records) -> Calls:
 def of_tables(records: Records, facility: Facility, seconds: float) -> list[TableFigures]:
     """The figures of each table's writers in so many seconds; tables without a row are omitted."""
     found = []
-    for place, table in enumerate(facility.tables):
-        latencies = records[records["table"] == place]["latency"] / SECOND
+    for index, table in enumerate(facility.tables):
+        latencies = records[records["table"] == index]["latency"] / SECOND
         if len(latencies):
             found.append(
                 TableFigures(
@@ -105,8 +105,8 @@ def of_tables(records: Records, facility: Facility, seconds: float) -> list[Tabl
 
 def of_columns(records: Records, facility: Facility, columns: int) -> Records:
     """Those of tables with so many data columns."""
-    places = [place for place, table in enumerate(facility.tables) if len(table.columns) == columns]
-    chosen: Records = records[np.isin(records["table"], places)]
+    indexes = [index for index, table in enumerate(facility.tables) if len(table.columns) == columns]
+    chosen: Records = records[np.isin(records["table"], indexes)]
     return chosen
 
 

@@ -12,7 +12,7 @@ import pytest
 from ringlog.clients import samples
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool.spool import Spool
-from ringlog.loader.samples import Taker
+from ringlog.loader.samples import Sampler
 from ringlog.loader.sources import Event, Wanted
 from ringlog.loader.sources.properties import decimal_places, limit_properties, states_text
 from ringlog.loader.statistics import Statistics
@@ -27,7 +27,7 @@ NAMES = ["signals", "times", "samples", "severities", "statuses"]
 
 
 class Taking:
-    """A Taker of signal 7, with the events that it has noted."""
+    """A Sampler of signal 7, with the events that it has noted."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Taking:
     ) -> None:
         self.notes: list[tuple[str, str]] = []
         self.statistics = Statistics()
-        self.taker = Taker(
+        self.taker = Sampler(
             SampleTable("pvs", ColumnType.of(kind), **table),
             self.statistics,
             lambda kind, _time, message, _until, _rows: self.notes.append((kind, message)),

@@ -6,9 +6,9 @@ select function.pronamespace::regnamespace::text, function.proname,
 from pg_catalog.pg_proc as function
 left join lateral unnest(
   coalesce(function.proallargtypes, function.proargtypes::oid[]), function.proargmodes, function.proargnames
-) with ordinality as argument (type, mode, name, place) on coalesce(argument.mode, 'i') in ('i', 'o', 'b')
+) with ordinality as argument (type, mode, name, position) on coalesce(argument.mode, 'i') in ('i', 'o', 'b')
 left join pg_catalog.pg_type as type on type.oid = argument.type and type.typtype = 'c'
 left join pg_catalog.pg_attribute as field
   on field.attrelid = type.typrelid and field.attnum > 0 and not field.attisdropped
 where function.oid = to_regproc(%s) and function.prokind = 'f'
-order by argument.place, field.attnum
+order by argument.position, field.attnum

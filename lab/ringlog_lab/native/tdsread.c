@@ -243,7 +243,7 @@ int main(int argc, char **argv) {
   struct client client = client_login(host, port, user, line, version);
   struct request request = record(&client, procedure, 1), two = record(&client, procedure, 2);
   size_t place = request_difference(&request, &two, 0);
-  for (int i = 0; i < 4; i++) request.bytes[request_place(&request, place + i)] = (uint32_t)rows >> 8 * i;
+  for (int i = 0; i < 4; i++) request.bytes[request_offset(&request, place + i)] = (uint32_t)rows >> 8 * i;
   int fd = client_leave(&client);
 
   puts("ready");
