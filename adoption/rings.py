@@ -147,7 +147,7 @@ def bounds_by(connection: pymssql.Connection) -> Bounds:
 
     def bounds_of(table: OldTable, column: str) -> tuple[Any, Any]:
         with connection.cursor() as cursor:
-            cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {table.place}")
+            cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {table.qualified_name}")
             first, last = rows_of(cursor)[0]
         return moment(first), moment(last)
 

@@ -103,9 +103,9 @@ def _answers(leader: Member) -> bool:
         return any(list(threads.map(_takes_connections, [(leader.address, leader.port), (host, int(port))])))
 
 
-def _takes_connections(place: tuple[str, int]) -> bool:
+def _takes_connections(address: tuple[str, int]) -> bool:
     try:
-        with socket.create_connection(place, _CONNECT_PATIENCE):
+        with socket.create_connection(address, _CONNECT_PATIENCE):
             return True
     except OSError:
         return False

@@ -128,7 +128,7 @@ def state(access: Access) -> SiteState:
         known.members,
         known.paused,
         dict(zip(access.machines, etcd, strict=True)),
-        {one.name: place for one, place in zip(known.members, reaches, strict=True)},
+        {one.name: reach for one, reach in zip(known.members, reaches, strict=True)},
     )
 
 

@@ -44,7 +44,7 @@ def start(level: Level, form: Format, *, limited: bool = False) -> None:
 
 
 MOST = 20
-"""lines of one place in the source within WINDOW"""
+"""lines of one caller in the source within WINDOW"""
 WINDOW = 20.0  # seconds
 
 
@@ -55,19 +55,19 @@ class Limited(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._windows: dict[tuple[str, int], tuple[float, int]] = {}
-        """of each place: the begin of its window, and the lines since then"""
+        """of each caller: the begin of its window, and the lines since then"""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        place, now = (record.pathname, record.lineno), time.monotonic()
-        begun, lines = self._windows.get(place, (now, 0))
+        caller, now = (record.pathname, record.lineno), time.monotonic()
+        begun, lines = self._windows.get(caller, (now, 0))
         if now - begun > WINDOW:
             if lines > MOST:
                 record.msg = f"{record.getMessage()} left_out={lines - MOST}"
                 record.args = ()
             begun, lines = now, 0
-        self._windows[place] = (begun, lines + 1)
+        self._windows[caller] = (begun, lines + 1)
         return lines < MOST
 
 

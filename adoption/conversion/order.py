@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ringlog.adoption.conversion.owners import PART, SKIPPED, plain
 from ringlog.adoption.server.objects import Module
 
-_Place: TypeAlias = tuple[str, str]
+_Key: TypeAlias = tuple[str, str]
 """a module by its database and name, in small letters"""
 _LEFT_OUT = re.compile(rf'(?s){SKIPPED}|(?P<name>"[^"]*")')
 _CHAIN = re.compile(rf"(?:{PART})(?:\s*\.(?:\s*\.)?\s*(?:{PART}))*")
@@ -15,29 +15,29 @@ _CHAIN = re.compile(rf"(?:{PART})(?:\s*\.(?:\s*\.)?\s*(?:{PART}))*")
 
 def ordered(modules: Sequence[Module]) -> list[Module]:
     """Modules that others name come first; two that name each other stay in their order."""
-    known = {_place(module): module for module in modules}
-    done: dict[_Place, Module] = {}
+    known = {_key(module): module for module in modules}
+    done: dict[_Key, Module] = {}
     # begins with the remaining modules, each followed by those that it needs
     for module in modules:
         waiting = [(module, _named(module, known))]
-        begun = {_place(module)}
+        begun = {_key(module)}
         while waiting:
             of, needed = waiting[-1]
             other = next(needed, None)
             if other is None:
                 waiting.pop()
-                done.setdefault(_place(of), of)
-            elif _place(other) not in begun and _place(other) not in done:
-                begun.add(_place(other))
+                done.setdefault(_key(of), of)
+            elif _key(other) not in begun and _key(other) not in done:
+                begun.add(_key(other))
                 waiting.append((other, _named(other, known)))
     return list(done.values())
 
 
-def _place(module: Module) -> _Place:
+def _key(module: Module) -> _Key:
     return module.database, module.name.lower()
 
 
-def _named(module: Module, known: Mapping[_Place, Module]) -> Iterator[Module]:
+def _named(module: Module, known: Mapping[_Key, Module]) -> Iterator[Module]:
     """The modules that a text names: `database..name` is of that database, other names are of its own."""
     text = _LEFT_OUT.sub(lambda found: found["name"] or " ", module.text.lower())
     databases = {database for database, _ in known}
@@ -46,6 +46,6 @@ def _named(module: Module, known: Mapping[_Place, Module]) -> Iterator[Module]:
         first, *rest = map(plain, re.findall(PART, chain))
         database = first if first in databases and chain.count(".") > 1 else module.database
         named |= {(database, name) for name in (first, *rest)}
-    for place, other in known.items():
-        if other is not module and place in named:
+    for key, other in known.items():
+        if other is not module and key in named:
             yield other

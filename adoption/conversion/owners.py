@@ -20,7 +20,7 @@ _HEAD = re.compile(
 )
 
 
-def placed(module: Module, names: Mapping[str, Mapping[str, str]], database: str) -> Module:
+def renamed(module: Module, names: Mapping[str, Mapping[str, str]], database: str) -> Module:
     """The module with the names that objects have here.
 
     The module is refused if it has a name without owner that means another object here. Owners, names and

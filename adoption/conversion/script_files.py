@@ -100,7 +100,7 @@ def _verdict(batch: Batch, sybase: bool, types: set[str]) -> Verdict:
 
 
 def report(verdicts: Sequence[Verdict], sources: int) -> Iterator[str]:
-    """Lines: the counts, then each reason with its places, the most frequent first."""
+    """Lines: the counts, then each reason with its locations, the most frequent first."""
     refused = [each for each in verdicts if each.is_refused]
     run = len(verdicts) - len(refused)
     yield f"files: {sources}, batches: {len(verdicts)}, run: {run}, refused: {len(refused)}"

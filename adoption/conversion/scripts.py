@@ -65,14 +65,14 @@ def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[st
             ),
         ]
     }
-    for place, (name, kinds) in enumerate(_ORDER, 2):
+    for number, (name, kinds) in enumerate(_ORDER, 2):
         modules = [
             module
             for each in databases
             for module in each.old.modules
             if module.kind in kinds and module.text.strip() and not module.refused
         ]
-        scripts[f"{place}_{name}.sql"] = [
+        scripts[f"{number}_{name}.sql"] = [
             *(_views_of_rings(rings) if "view" in kinds else ()),
             *((module.database, _text(module)) for module in ordered(modules)),
         ]
@@ -148,8 +148,8 @@ def _text(module: Module) -> str:
 def _descriptions(tables: Sequence[TableScript], database: str) -> Iterator[str]:
     for made in tables:
         if made.table.description:
-            place = sql.Identifier(database, made.table.name.lower()).as_string(None)
-            yield f"comment on table {place} is {sql.Literal(made.table.description).as_string(None)};"
+            name = sql.Identifier(database, made.table.name.lower()).as_string(None)
+            yield f"comment on table {name} is {sql.Literal(made.table.description).as_string(None)};"
 
 
 def _shell(word: str) -> str:

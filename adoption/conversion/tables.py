@@ -128,15 +128,15 @@ def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool
 
 
 def _indexes(table: OldTable, sybase: bool, result: TableScript) -> Iterator[str]:
-    for place, index in enumerate(table.indexes, 1):
+    for number, index in enumerate(table.indexes, 1):
         unique = "unique " if index.unique else ""
         columns = ", ".join(index.columns)
         rest = f" on {quoted(table.name)} ({columns})"
         rest += f" where {index.condition}" if index.condition else ""
         text = f"create {unique}index {quoted(index.name)}{rest}"
-        if _refusal(text, sybase) and not _refusal(f"create index i_{place}{rest}", sybase):
+        if _refusal(text, sybase) and not _refusal(f"create index i_{number}{rest}", sybase):
             # longer than a name may be here; no statement names an index
-            text = f"create {unique}index i_{place}{rest}"
+            text = f"create {unique}index i_{number}{rest}"
         if why := _refusal(text, sybase):
             result.lost.append(f"table {table.name}: index {index.name}: {why}")
         else:

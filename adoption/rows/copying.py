@@ -150,7 +150,7 @@ def log_bounds(old: OldSession, ring: Ring, timezone: str) -> tuple[datetime, da
     if ring.log is None:
         return None
     time = quoted(ring.time)
-    ((first, last),) = old.rows(f"select min({time}), max({time}) from {ring.log.place}")
+    ((first, last),) = old.rows(f"select min({time}), max({time}) from {ring.log.qualified_name}")
     if first is None:
         return None
     zone = ZoneInfo(timezone) if first.tzinfo is None else UTC
@@ -166,7 +166,7 @@ def without_time(source: Source, rings: Sequence[Ring]) -> Iterator[str]:
             for table in (ring.table, ring.log):
                 if table is not None:
                     within = f"{quoted(ring.time)} is null and ({any_reading})"
-                    if count := _count(old, table.place, within):
+                    if count := _count(old, table.qualified_name, within):
                         yield f"{count} rows of {table.name} have no {ring.time}: not copied"
 
 
@@ -201,7 +201,7 @@ def copy(
 
 def _table(part: Part) -> str:
     ring = part.ring
-    return (ring.table if part.begins is None or ring.log is None else ring.log).place
+    return (ring.table if part.begins is None or ring.log is None else ring.log).qualified_name
 
 
 def within(part: Part) -> str:

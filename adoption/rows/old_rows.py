@@ -54,7 +54,7 @@ class OldRows(incoming.Source):
 
     def __str__(self) -> str:
         log = self._ring.log
-        return f"{self._source.address}: {log.place if log else ''}"
+        return f"{self._source.address}: {log.qualified_name if log else ''}"
 
     @property
     def described(self) -> Description:
@@ -129,7 +129,7 @@ class _Parts:
         assert ring.log is not None
         time, seq_no = quoted(ring.time), quoted(ring.seq_no)
         within = f"{time} >= '{as_text(part.begins)}' and {time} < '{as_text(part.ends)}'"
-        query = selection(ring, self._readings.values(), ring.log.place, within)
+        query = selection(ring, self._readings.values(), ring.log.qualified_name, within)
         query += f" order by {time}, {seq_no}"
         self._pace.admit(ended)
         bytes_ = 0

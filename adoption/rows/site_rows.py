@@ -88,7 +88,7 @@ def _copy(
         what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]
-    query = f"select {', '.join(of.expression for of in readings)} from {table.place}"
+    query = f"select {', '.join(of.expression for of in readings)} from {table.qualified_name}"
     names = [column.name.lower() for column in columns]
     back = sql.SQL("select {} from {}").format(
         sql.SQL(", ").join(compared(column.type, sql.Identifier(column.name.lower())) for column in columns),

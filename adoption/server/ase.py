@@ -72,7 +72,7 @@ def table_parts(query: Query) -> Parts:
     }
     wide = next((int(width) for (width,) in query("ncharsize")), 1)
     for owner, table, name, kind, length, precision, scale, nullable, _, _, identity, _ in query("columns"):
-        place, key = (str(owner), str(table)), (str(owner), str(table), str(name))
+        full_name, key = (str(owner), str(table)), (str(owner), str(table), str(name))
         plain = _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind)))
         bytes_ = int(length or 0)
         if plain in ("nchar", "nvarchar"):
@@ -88,7 +88,7 @@ def table_parts(query: Query) -> Parts:
             defaults.get(key, ""),
             computed.get(key, ""),
         )
-        parts.columns[place].append(replace(column, identity=(1, 1)) if identity else column)
+        parts.columns[full_name].append(replace(column, identity=(1, 1)) if identity else column)
     for (owner, table, name), text in joined(query("checks")).items():
         parts.checks[owner, table].append(Check(name, _condition(text)))
     for (owner, table, column_name, name), text in joined(query("rules")).items():
@@ -131,7 +131,7 @@ def indexes(
         found = sorted(cursor.fetchall(), key=lambda row: (not int(row[4]) & _PRIMARY, row[3]))
         for owner, table, name, index, status in found:
             columns = tuple(_columns_of(cursor, str(owner), str(table), int(index)))
-            place, unique = (str(owner), str(table)), bool(int(status) & (_UNIQUE | _PRIMARY))
+            full_name, unique = (str(owner), str(table)), bool(int(status) & (_UNIQUE | _PRIMARY))
             if not columns:
                 left.append(
                     f"index {name} of {table} is not migrated: the server does not report its columns"
@@ -140,11 +140,11 @@ def indexes(
             if int(status) & _IGNORES:
                 left.append(f"index {name} of {table} ignores repeated rows there: here they are errors")
             if unique:
-                keys[place].append(columns)
+                keys[full_name].append(columns)
             if int(status) & _PRIMARY:
-                primary[place].append(OldKey(str(name), columns, True))
+                primary[full_name].append(OldKey(str(name), columns, True))
             else:
-                others[place].append(OldIndex(str(name), tuple(map(quoted, columns)), unique))
+                others[full_name].append(OldIndex(str(name), tuple(map(quoted, columns)), unique))
     except pymssql.Error as error:
         unread.append(f"indexes: {error.args[-1]!r}")
     return keys, primary, others
@@ -153,7 +153,7 @@ def indexes(
 def add_last_identities(cursor: Any, parts: Parts) -> None:
     """Adds the last value of each identity, by next_identity (ASE 12.5.0.3 and later)."""
     for (owner, table), columns in parts.columns.items():
-        for place, column in enumerate(columns):
+        for index, column in enumerate(columns):
             if column.identity is None:
                 continue
             try:
@@ -168,7 +168,7 @@ def add_last_identities(cursor: Any, parts: Parts) -> None:
                 )
                 return
             if following is not None:
-                columns[place] = replace(column, last=int(following) - column.identity[1])
+                columns[index] = replace(column, last=int(following) - column.identity[1])
 
 
 def _named(owner: str, table: str) -> str:
@@ -178,8 +178,8 @@ def _named(owner: str, table: str) -> str:
 
 def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str]:
     named = _named(owner, table)
-    places = ", ".join(f"index_col({named}, {index}, {place})" for place in range(1, 32))
-    cursor.execute(f"select {places}")
+    columns = ", ".join(f"index_col({named}, {index}, {position})" for position in range(1, 32))
+    cursor.execute(f"select {columns}")
     yield from (str(name) for name in cursor.fetchall()[0] if name is not None)
 
 
@@ -200,6 +200,6 @@ def grants(
         bits = int.from_bytes(bytes(columns or b""), "little")
         named: tuple[str, ...] = ()
         if table is not None and bits and not bits & 1:
-            named = tuple(column.name for place, column in enumerate(table.columns, 1) if bits >> place & 1)
+            named = tuple(column.name for number, column in enumerate(table.columns, 1) if bits >> number & 1)
         found.append(Grant(str(who), right, here, named, _STATES[int(state)]))
     return found

@@ -13,7 +13,7 @@ from typing import Any
 import pymssql
 
 from ringlog.adoption.conversion.object_names import ObjectNames
-from ringlog.adoption.conversion.owners import BEFORE, placed, without_owners
+from ringlog.adoption.conversion.owners import BEFORE, renamed, without_owners
 from ringlog.adoption.server import ase, collations, dynamic, left, sql_server
 from ringlog.adoption.server.names import quoted
 from ringlog.adoption.server.objects import Grant, Member, Module, Old, OldColumn, OldTable
@@ -70,7 +70,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         pages = {} if is_ase else _code_pages(cursor, parts)
         collation = _collation(query, is_ase)
         reported = [*parts.left, *(left.of_ase(query) if is_ase else left.of_sql_server(query))]
-        said, said_of_columns = ({}, {}) if is_ase else left.descriptions(query, reported)
+        descriptions, of_columns = ({}, {}) if is_ase else left.descriptions(query, reported)
         keys, constraints, indexes = (
             ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(query("keys"))
         )
@@ -79,37 +79,37 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         by_owner = object_names.by_owner()
         here_in = partial(without_owners, names=by_owner, database=database)
 
-        def table(here: str, place: tuple[str, str], rows: object) -> OldTable:
+        def table(here: str, full_name: tuple[str, str], rows: object) -> OldTable:
             columns = (
-                _here(each, here_in, pages, collation, said_of_columns.get((*place, each.name), ""))
-                for each in parts.columns[place]
+                _here(each, here_in, pages, collation, of_columns.get((*full_name, each.name), ""))
+                for each in parts.columns[full_name]
             )
-            checks = parts.checks.get(place, ())
-            references = object_names.referred(here, tuple(parts.references.get(place, ())))
+            checks = parts.checks.get(full_name, ())
+            references = object_names.referred(here, tuple(parts.references.get(full_name, ())))
             return OldTable(
                 here,
                 tuple(columns),
-                tuple(keys.get(place, ())),
-                _rows(cursor, *place, rows, reported),
+                tuple(keys.get(full_name, ())),
+                _rows(cursor, *full_name, rows, reported),
                 tuple(replace(check, condition=here_in(check.condition)) for check in checks),
                 tuple(replace(reference, table=there) for reference, there in references),
-                tuple(indexes.get(place, ())),
-                tuple(constraints.get(place, ())),
-                place[0],
-                said.get(place, ""),
-                place[1],
+                tuple(indexes.get(full_name, ())),
+                tuple(constraints.get(full_name, ())),
+                full_name[0],
+                descriptions.get(full_name, ""),
+                full_name[1],
                 named,
             )
 
-        places = [((str(owner), str(name)), rows) for owner, name, rows in found_tables]
+        listed = [((str(owner), str(name)), rows) for owner, name, rows in found_tables]
         tables = [
-            table(here, place, rows)
-            for place, rows in places
-            if place in parts.columns and (here := object_names.new_name(*place)) is not None
+            table(here, full_name, rows)
+            for full_name, rows in listed
+            if full_name in parts.columns and (here := object_names.new_name(*full_name)) is not None
         ]
         reported += left.of_collations(parts.columns)
         found = _modules(found_modules, object_names, reported)
-        modules = tuple(replace(placed(each, by_owner, database), database=database) for each in found)
+        modules = tuple(replace(renamed(each, by_owner, database), database=database) for each in found)
         reported += dynamic.names_in_dynamic_sql(modules, by_owner, database, is_ase)
         grants, members = _rights(query, is_ase, tables, modules, by_owner)
         begins, users, logins = _accounts(query)

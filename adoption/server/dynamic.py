@@ -54,5 +54,5 @@ def _changed(
             yield f"{name[0]} to {here} (line {_line(text, start) + inner.count(chr(10), 0, name.start())})"
 
 
-def _line(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1

@@ -88,7 +88,7 @@ def descriptions(
             tables[str(owner), str(table)] = str(value or "")
         else:
             columns[str(owner), str(table), str(column)] = str(value or "")
-    left += [f"not migrated, the property {name} of {listed(places)}" for name, places in others.items()]
+    left += [f"not migrated, the property {name} of {listed(objects)}" for name, objects in others.items()]
     return tables, columns
 
 

@@ -115,7 +115,7 @@ class OldTable:
         return next((column for column in self.columns if column.name == name), None)
 
     @property
-    def place(self) -> str:
+    def qualified_name(self) -> str:
         """Its name in a text for the old server."""
         parts = (self.database, self.owner, self.there or self.name)
         return ".".join(quoted(part) for part in parts if part)

@@ -29,9 +29,9 @@ class Parts:
 def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:
     """Joins pieces of texts, the last field of each row, by the fields before it."""
     texts: dict[tuple[str, ...], str] = {}
-    for *key, piece in rows:
-        place = tuple(map(str, key))
-        texts[place] = texts.get(place, "") + ("" if piece is None else str(piece))
+    for *fields, piece in rows:
+        key = tuple(map(str, fields))
+        texts[key] = texts.get(key, "") + ("" if piece is None else str(piece))
     return texts
 
 

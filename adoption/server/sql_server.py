@@ -24,9 +24,9 @@ def table_parts(query: Query) -> Parts:
     }
     for owner, table, name, kind, length, precision, scale, *more in query("columns"):
         nullable, default, computed, identity, collation = more
-        place = str(owner), str(table)
-        first, last = identities.get(place, ((1, 1), None))
-        parts.columns[place].append(
+        full_name = str(owner), str(table)
+        first, last = identities.get(full_name, ((1, 1), None))
+        parts.columns[full_name].append(
             OldColumn(
                 str(name),
                 str(kind),
@@ -53,12 +53,12 @@ def table_parts(query: Query) -> Parts:
     found: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in query("references"):
         found[(str(owner), str(table)), str(name)].append(tuple(rest))
-    for (place, name), rows in found.items():
+    for (full_name, name), rows in found.items():
         _, table, _, deleting, updating, owner, disabled = rows[0]
         if disabled:
-            parts.left.append(f"foreign key {name} of {place[1]} is disabled there, and not migrated")
+            parts.left.append(f"foreign key {name} of {full_name[1]} is disabled there, and not migrated")
             continue
-        parts.references[place].append(
+        parts.references[full_name].append(
             Reference(
                 name,
                 tuple(str(row[0]) for row in rows),
@@ -88,16 +88,16 @@ def indexes(rows: Rows) -> tuple[Mapping[TableName, Any], Mapping[TableName, Any
     keys: dict[TableName, list[tuple[str, ...]]] = defaultdict(list)
     constraints: dict[TableName, list[OldKey]] = defaultdict(list)
     others: dict[TableName, list[OldIndex]] = defaultdict(list)
-    for (place, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
+    for (full_name, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
         _, primary, unique, _, condition, of_constraint, by_server = columns[0]
         named = tuple(str(column[0]) for column in columns)
         if unique and condition is None:
-            keys[place].append(named)
+            keys[full_name].append(named)
         if primary or of_constraint:
-            constraints[place].append(OldKey("" if by_server else name, named, bool(primary)))
+            constraints[full_name].append(OldKey("" if by_server else name, named, bool(primary)))
         else:
             directed = tuple(quoted(str(column[0])) + (" desc" if column[3] else "") for column in columns)
-            others[place].append(OldIndex(name, directed, bool(unique), str(condition or "")))
+            others[full_name].append(OldIndex(name, directed, bool(unique), str(condition or "")))
     return keys, constraints, others
 
 

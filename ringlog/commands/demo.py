@@ -206,8 +206,8 @@ def _demonstrate(
     with session.connect(server.postgres.conninfo()) as administrator:
         fill(administrator, facility)
     readers = [
-        Reader(table, server.address(READER), password, of_a_reader(facility, place))
-        for place, table in enumerate(facility.tables)
+        Reader(table, server.address(READER), password, of_a_reader(facility, index))
+        for index, table in enumerate(facility.tables)
     ]
     jobs = [Job(f"write {writer.table.name}", writer.run) for writer in writers]
     jobs += [Job(f"read {reader.table.name}", reader.run) for reader in readers]

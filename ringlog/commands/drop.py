@@ -10,7 +10,7 @@ from psycopg import sql
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.servers import placing_of
+from ringlog.nodes.servers import nodes_of_tables
 from ringlog.schema import registry, session
 from ringlog.schema.change import CHANNEL
 from ringlog.schema.installing import obstacles, renaming
@@ -38,7 +38,7 @@ def facility_drop(
 
     Prints what would be deleted, and asks for the table's name, also from a pipe."""
     with facility_opened(data, dsn) as conninfo:
-        if (node := placing_of(conninfo).get(table)) is not None:
+        if (node := nodes_of_tables(conninfo).get(table)) is not None:
             raise ServerError(f"table {table} is on node {node}: move it here first (ringlog node)")
         administrator = engine(conninfo)
         with administrator.begin() as connection:

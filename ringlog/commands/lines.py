@@ -47,9 +47,9 @@ def columns(rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> Iter
     most = screen()
     for row in texts:
         parts = []
-        for place, (text, width) in enumerate(zip(row, widths, strict=True)):
+        for index, (text, width) in enumerate(zip(row, widths, strict=True)):
             room = " " * (width - width_of(text))
-            parts.append(room + text if place in right else text + room)
+            parts.append(room + text if index in right else text + room)
         yield fitting("  ".join(parts).rstrip(), most)
 
 

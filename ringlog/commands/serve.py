@@ -25,7 +25,7 @@ from ringlog.server.embedded.settings import parse_memory
 from ringlog.server.processes.descriptors import raise_file_limit
 from ringlog.server.processes.installer import Installer
 from ringlog.server.processes.stopping import hang_ups, stop_at_signals
-from ringlog.server.processes.web import Web, demand_parts, places_of_nodes, warn_of_role
+from ringlog.server.processes.web import Web, demand_parts, login_servers, warn_of_role
 from ringlog.server.processes.web import settings as web_settings
 from ringlog.server.server import Address, Http, Server
 
@@ -264,7 +264,7 @@ def web(
         if nodes is not None:
 
             def add(new: Mapping[str, tuple[str, str]]) -> None:
-                running.know_nodes(places_of_nodes(new, http_role))
+                running.know_nodes(login_servers(new, http_role))
 
             stack.enter_context(nodes_followed(database.conninfo, nodes, add, looked_after=False))
         print(f"HTTP on {running.url}\n  stop: Ctrl-C", flush=True)

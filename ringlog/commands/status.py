@@ -29,7 +29,7 @@ from ringlog.monitoring.watching import (
     space,
     states_everywhere,
 )
-from ringlog.nodes.servers import Everywhere, place
+from ringlog.nodes.servers import Everywhere, label
 from ringlog.schema.layout import GATEWAY
 from ringlog.schema.sql_files import sql_file
 from ringlog.server.database import Embedded, External, chosen_database, demand_facility
@@ -149,7 +149,7 @@ def _print(database: Embedded | External, machine: bool, everything: bool) -> bo
                 print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}")
                 _warn_of(disk)
             for node, each in found.items():
-                print(f"\n{place(node)}:" if servers.nodes else "")
+                print(f"\n{label(node)}:" if servers.nodes else "")
                 for line in _lines(each, everything):
                     print(line)
         servers.demand_all()

@@ -21,7 +21,7 @@ from psycopg import sql
 from ringlog.copies.backup_set import NODES, SETS, Member, drop_sets, folder_of, write_set
 from ringlog.copies.base_copy import copies_in, delete_older, make_copy
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.servers import Everywhere, place
+from ringlog.nodes.servers import Everywhere, label
 from ringlog.nodes.under_way import moves_under_way, no_other_move
 from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
@@ -95,7 +95,7 @@ def _copy_all(folder: Path, account: Account, administrator: str, conninfo: str)
                 _make_folders(folder, account, (NODES, f"{NODES}/{name}", f"{NODES}/{name}/base"))
             at = administrator if name is None else server
             copy = make_copy(folder_of(folder, name) / "base", account, at)
-            print(f"{place(name)} copied to {copy}" if servers.nodes else f"copied to {copy}", flush=True)
+            print(f"{label(name)} copied to {copy}" if servers.nodes else f"copied to {copy}", flush=True)
             version = (copy / "PG_VERSION").read_text().strip()
             members.append(Member(name, str(copy.relative_to(folder)), version))
     if servers.nodes:

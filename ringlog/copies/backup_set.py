@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ringlog.copies.base_copy import check, copies_in, moment_of
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.servers import place
+from ringlog.nodes.servers import label
 from ringlog.server.embedded.account import Account, account_for
 
 SETS = "sets"
@@ -66,14 +66,14 @@ def copy_of(folder: Path, node: str | None, name: str | None) -> Path:
         raise UsageError(f"{folder} has no copy of node {node}; it has copies of {known}")
     there = copies_in(folder_of(folder, node))
     if not there:
-        raise UsageError(f"{folder} has no copy of {place(node)}")
+        raise UsageError(f"{folder} has no copy of {label(node)}")
     if name is None:
         return there[-1]
     for copy in there:
         if copy.name == name:
             return copy
     raise UsageError(
-        f"{folder} has no log of {place(node)} since its copies: --to is the name of one of them, "
+        f"{folder} has no log of {label(node)} since its copies: --to is the name of one of them, "
         + ", ".join(copy.name for copy in there)
     )
 
@@ -97,7 +97,7 @@ def restore_copy(copy: Path, data: Path, node: str | None) -> None:
     except (OSError, shutil.Error) as error:
         raise ServerError(f"{copy} could not be copied: {error}") from None
     version = (data / "PG_VERSION").read_text().strip()
-    print(f"{place(node)} restored to {data}, as of {moment_of(copy):%Y-%m-%d %H:%M:%S.%f} UTC")
+    print(f"{label(node)} restored to {data}, as of {moment_of(copy):%Y-%m-%d %H:%M:%S.%f} UTC")
     print(f"start it with PostgreSQL {version}, under the account {account.name}")
 
 
@@ -113,7 +113,7 @@ def checked(folder: Path) -> Iterator[str]:
             except ServerError as error:
                 yield str(error)
     for member in named.values():
-        yield f"{folder / member.path}: this copy of {place(member.node)} is missing"
+        yield f"{folder / member.path}: this copy of {label(member.node)} is missing"
 
 
 def _sets(folder: Path) -> Iterator[tuple[Path, list[Member]]]:

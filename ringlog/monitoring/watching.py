@@ -13,7 +13,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import class_row
 
-from ringlog.nodes.servers import Everywhere, placing_of
+from ringlog.nodes.servers import Everywhere, nodes_of_tables
 from ringlog.schema import catalogue, session
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.many import by_connection
@@ -124,7 +124,7 @@ def states_everywhere(
     servers: Everywhere, states: Callable[[str], list[TableState]] = table_states
 ) -> dict[str | None, list[TableState]]:
     """The tables of every server that can be reached, without old copies of tables that move."""
-    where = placing_of(servers.conninfo)
+    where = nodes_of_tables(servers.conninfo)
     return {
         node: [state for state in states(server) if where.get(state.table_name, node) == node]
         for node, server in servers

@@ -3,7 +3,7 @@
 The rows of closed weeks are copied, then those that arrived meanwhile, repeatedly; the last ones while
 writers wait. In the same moment the first server records that the table is elsewhere: the gateways are
 notified, and calls that waited are refused on the old server with the error after which the gateway looks for
-the table's new place. Then every row of the old copy is compared with the new one, and the old one is
+the table's new server. Then every row of the old copy is compared with the new one, and the old one is
 dropped.
 
 A move that was interrupted at any moment can be continued by the next call. Before the switch the old server
@@ -27,7 +27,7 @@ from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes import signals
 from ringlog.nodes.archived import copied_files
 from ringlog.nodes.everywhere import as_it_is, install_everywhere, number_signals
-from ringlog.nodes.servers import node_of_each_table, place, reached
+from ringlog.nodes.servers import label, node_of_each_table, reached
 from ringlog.nodes.under_way import Move, moves_under_way, no_other_move
 from ringlog.procedures import Procedure
 from ringlog.schema import catalogue, locks, registry
@@ -61,7 +61,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
     """Moves these tables, all if none are named, to where the facility says. Yields lines on the progress.
 
     Raises ServerError for problems that an operator can fix. An unfinished move continues, or is undone if
-    the facility names the table's old place again.
+    the facility names the table's old server again.
     """
     wanted = {table.name: table for table in facility.every_table}
     unknown = [name for name in names if name not in wanted]
@@ -138,7 +138,7 @@ class _Moving:
                 yield f"{self.table}: {rows} rows of {name} copied"
             with self._summaries_waiting(carrier):
                 waited = self._switch(carrier)
-            yield f"{self.table}: on {place(self.move.target)} now; writers waited {waited:.3f} s"
+            yield f"{self.table}: on {label(self.move.target)} now; writers waited {waited:.3f} s"
         yield from self.finish()
 
     def take_back(self) -> Iterator[str]:
@@ -148,7 +148,7 @@ class _Moving:
             become_owner(connection)
             moves.end_recording(connection, self.table)
 
-        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
+        stood_in = self._node_tables(self.source, self.move.source) if self.move.target is None else []
 
         def drop(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -165,7 +165,7 @@ class _Moving:
 
     def finish(self) -> Iterator[str]:
         """The last step after the switch: the old copy."""
-        placed = self._placed(self.target, self.move.target)
+        node_tables = self._node_tables(self.target, self.move.target)
         with ExitStack() as stack:
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
@@ -175,7 +175,7 @@ class _Moving:
                 carrier = self._carrier(stack)
                 self._patiently(lambda: self._close(carrier))
                 self._compare(carrier)
-                yield f"{self.table}: every row of the old copy is on {place(self.move.target)}"
+                yield f"{self.table}: every row of the old copy is on {label(self.move.target)}"
                 carrier.source.close()
 
         def drop(connection: sa.Connection) -> None:
@@ -187,7 +187,7 @@ class _Moving:
             become_owner(connection)
             if self.move.source is None:
                 drop(connection)
-            nodes.placing([], placed)(connection)
+            nodes.placing([], node_tables)(connection)
             announce(connection, MOVED)
 
         def arrived(connection: sa.Connection) -> None:
@@ -212,7 +212,7 @@ class _Moving:
                 return
             with self.target.connect() as there:
                 if self.table in sample_tables.names(there):
-                    raise ServerError(f"{place(self.move.target)} has another table {self.table} already")
+                    raise ServerError(f"{label(self.move.target)} has another table {self.table} already")
             row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
             connection.execute(elsewhere.move.insert().values(row))
 
@@ -271,9 +271,9 @@ class _Moving:
 
         def unused(connection: sa.Connection) -> list[str]:
             # before the switch the first server has the table, but does not use it
-            for placed in stood_in:
+            for node_table in stood_in:
                 self._procedures = procedures_of(connection, own, self.table)
-                self._readable = nodes.keep_away(connection, placed)
+                self._readable = nodes.keep_away(connection, node_table)
             return []
 
         def begun(connection: sa.Connection) -> list[str]:
@@ -295,7 +295,7 @@ class _Moving:
                     make_partition(connection, self.table, one)
                     turn_off_statistics(connection, self.table, one.name)
 
-        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
+        stood_in = self._node_tables(self.source, self.move.source) if self.move.target is None else []
         change(self.target, name_formers)
         install(self.target, own, [install_tsql, self._demand_same, begun, not_summarised, unused], before)
         change(self.target, make_partitions)
@@ -310,7 +310,7 @@ class _Moving:
                     differ = sorted({*own.items()} ^ {*other.items()})
                     how = ", ".join(f"{name} {kind}" for name, kind in differ) or "order of columns"
                     raise ServerError(
-                        f"table {self.table} on {place(self.move.source)} differs from the facility file"
+                        f"table {self.table} on {label(self.move.source)} differs from the facility file"
                         f" ({schema}: {how}): move it unchanged, then change it"
                     )
         return []
@@ -366,14 +366,14 @@ class _Moving:
 
     def _switch(self, carrier: Carrier) -> float:
         """Copies the last rows and sends calls to the target. Returns the seconds that writers waited."""
-        placed = self._placed(self.target, self.move.target)
+        node_tables = self._node_tables(self.target, self.move.target)
         with ExitStack() as stack:
             first = carrier.source
             if self.move.source is not None:
                 first = stack.enter_context(opened(self.first_conninfo))
-            return self._patiently(lambda: self._switch_once(carrier, first, placed))
+            return self._patiently(lambda: self._switch_once(carrier, first, node_tables))
 
-    def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.NodeTable]) -> float:
+    def _switch_once(self, carrier: Carrier, first: Connection, tables: Sequence[nodes.NodeTable]) -> float:
         # most of it without the lock
         carrier.carry_log()
         ring = carrier.as_of()
@@ -396,7 +396,7 @@ class _Moving:
                 if self.move.target is None:
                     self._let_read(carrier, first)
                     replace(carrier, target=first).copy_signals()
-                _route(first, self.table, placed)
+                _route(first, self.table, tables)
                 if self.move.target is not None:
                     # its signals are found there by their names from the same moment on
                     signals.note(first, carrier.target, self.move.target, [self.table])
@@ -429,12 +429,12 @@ class _Moving:
                 continue
             if row := carrier.missing(part):
                 raise ServerError(
-                    f"{place(self.move.target)} lacks this row of log.{part.name}, so the old copy stays:"
+                    f"{label(self.move.target)} lacks this row of log.{part.name}, so the old copy stays:"
                     f" {row}"
                 )
-        if place_of_ring := carrier.missing_of_ring():
+        if seq_no := carrier.missing_of_ring():
             raise ServerError(
-                f"{place(self.move.target)} has an older or another row {place_of_ring} in the ring of"
+                f"{label(self.move.target)} has an older or another row {seq_no} in the ring of"
                 f" {self.table}, so the old copy stays"
             )
 
@@ -444,7 +444,7 @@ class _Moving:
         first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
         carrier.let_read(first)
 
-    def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.NodeTable]:
+    def _node_tables(self, server: sa.Engine, of: str | None) -> list[nodes.NodeTable]:
         """The first server's description of the table on a node; for its own tables it needs none."""
         if of is None:
             return []
@@ -461,7 +461,7 @@ class _Moving:
                 if time.monotonic() > end:
                     raise ServerError(
                         f"table {self.table} was in use all the time, and is still on"
-                        f" {place(self.move.source)}; the copied rows stay: try again ({error})"
+                        f" {label(self.move.source)}; the copied rows stay: try again ({error})"
                     ) from None
             time.sleep(_PAUSE)
 
@@ -470,16 +470,16 @@ def _timeout() -> sql.Composed:
     return sql.SQL("set local lock_timeout = {}").format(sql.Literal(_LOCK_TIMEOUT))
 
 
-def _route(first: Connection, table: str, placed: Sequence[nodes.NodeTable]) -> None:
-    """Lets the gateways call the procedures of a table where it is `placed`, here if it is nowhere, from the
+def _route(first: Connection, table: str, tables: Sequence[nodes.NodeTable]) -> None:
+    """Lets the gateways call a table's procedures on the node of `tables`, here if there is none, from the
     transaction's end on."""
     first.execute("delete from ringlog.stand_in where table_name = %s", [table])
     first.execute("delete from ringlog.signal_elsewhere where table_name = %s", [table])
-    for there in placed:
+    for node_table in tables:
         first.execute(
             "insert into ringlog.stand_in (name, table_name, node)"
             " select name, %s, %s from unnest(%s::text[]) as name",
-            [table, there.node, [procedure.name for procedure in there.procedures]],
+            [table, node_table.node, [procedure.name for procedure in node_table.procedures]],
         )
         first.execute("delete from ringlog.signal where table_name = %s", [table])
     first.execute("update ringlog.move set switched = now() where table_name = %s", [table])

@@ -27,7 +27,7 @@ def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
         return {name: (dsn, password) for name, dsn, password in found}
 
 
-def placing_of(conninfo: str) -> dict[str, str | None]:
+def nodes_of_tables(conninfo: str) -> dict[str, str | None]:
     """The installed tables, and the server to which calls for each go; None is the first one."""
     with session.connect(conninfo) as connection:
         return node_of_each_table(connection)
@@ -73,7 +73,7 @@ def gateway_conninfo(dsn: str, password: str) -> str:
     return make_conninfo(dsn, user=GATEWAY, password=password)
 
 
-def place(name: str | None) -> str:
+def label(name: str | None) -> str:
     """A server's name in messages; None is the first one."""
     return "the first server" if name is None else f"node {name}"
 
@@ -101,7 +101,7 @@ class Everywhere:
         that are away."""
         for name, server in self:
             if self.nodes:
-                print(f"{place(name)}:", flush=True)
+                print(f"{label(name)}:", flush=True)
             yield name, server
         self.demand_all()
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.errors import UsageError
-from ringlog.nodes.servers import place, reached
+from ringlog.nodes.servers import label, reached
 from ringlog.schema import locks, session
 from ringlog.schema.sql_files import sql_file
 from ringlog.server.processes.background import in_background
@@ -39,11 +39,11 @@ def changing(conninfo: str, node: str | None, dsn: str) -> Iterator[psycopg.Conn
         # as those who add signals of the first server do
         first.execute("lock table ringlog.sample_signal in share row exclusive mode")
         yield there
-        know(first, there, node)
+        record_samples(first, there, node)
 
 
-def know(first: psycopg.Connection, there: psycopg.Connection, node: str) -> None:
-    """The first server knows what the signals of samples of a node are now. In transactions that exclude
+def record_samples(first: psycopg.Connection, there: psycopg.Connection, node: str) -> None:
+    """Records on the first server the signals of samples that a node has now, in transactions that exclude
     changes of tables. Raises UsageError for a name that a signal of another server has."""
     tables = [table for (table,) in first.execute(_TABLES, [node])]
     sampled = [table for (table,) in there.execute(_OF_SAMPLES, [tables])]
@@ -55,7 +55,7 @@ def know(first: psycopg.Connection, there: psycopg.Connection, node: str) -> Non
 
 
 def note(first: psycopg.Connection, there: psycopg.Connection, node: str, tables: Sequence[str]) -> None:
-    """The first server has what another server has registered of these tables, which are on a node."""
+    """Records on the first server what another server has registered of these tables, which are on a node."""
     # SQLAlchemy takes longer to import than `ringlog signal` to run, which needs it for nodes only
     from ringlog.schema.moving.carrying import pipe
     from ringlog.schema.registry import signal
@@ -80,12 +80,12 @@ def signals_followed(conninfo: str, node: str, dsn: str) -> Iterator[None]:
                     with session.connect(conninfo) as first, session.connect(reached(dsn)) as there:
                         first.execute("set local lock_timeout = '10s'")
                         first.execute(locks.statement(locks.CHANGES))
-                        know(first, there, node)
+                        record_samples(first, there, node)
                     logged = ""
             except (psycopg.Error, UsageError) as error:
                 reason = " ".join(str(error).split())
                 if reason != logged:  # once is enough while the reason lasts
-                    log.warning("signals of %s are not followed: %s", place(node), reason)
+                    log.warning("signals of %s are not followed: %s", label(node), reason)
                 logged = reason
 
     with in_background(f"signals of {node}", follow, end):

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from ringlog.errors import ServerError
-from ringlog.nodes.servers import place
+from ringlog.nodes.servers import label
 from ringlog.schema import locks
 from ringlog.schema.moving import elsewhere
 from ringlog.schema.moving.carrying import opened
@@ -24,7 +24,7 @@ class Move:
     switched: bool
 
     def __str__(self) -> str:
-        return f"{self.table} from {place(self.source)} to {place(self.target)}"
+        return f"{self.table} from {label(self.source)} to {label(self.target)}"
 
 
 def moves_under_way(connection: sa.Connection) -> list[Move]:

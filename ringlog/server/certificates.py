@@ -87,12 +87,12 @@ def not_after(der: bytes) -> datetime:
     def elements(content: bytes) -> list[tuple[int, bytes]]:
         found = []
         while content:
-            kind, length, place = content[0], content[1], 2
+            kind, length, offset = content[0], content[1], 2
             if length & 0x80:
-                place += length & 0x7F
-                length = int.from_bytes(content[2:place], "big")
-            found.append((kind, content[place : place + length]))
-            content = content[place + length :]
+                offset += length & 0x7F
+                length = int.from_bytes(content[2:offset], "big")
+            found.append((kind, content[offset : offset + length]))
+            content = content[offset + length :]
         return found
 
     ((_, signed), *_) = elements(elements(der)[0][1])

@@ -200,7 +200,7 @@ class Server:
             def add(new: Mapping[str, tuple[str, str]]) -> None:
                 gateway.know_nodes(known_by_gateway(new))
                 if running is not None:
-                    running.know_nodes(web.places_of_nodes(new, role))
+                    running.know_nodes(web.login_servers(new, role))
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
             stack.enter_context(present(self.conninfo, self._trouble))

@@ -9,7 +9,7 @@ from case_tables import cases
 
 from ringlog.adoption.assessment import assess
 from ringlog.adoption.conversion.object_names import ObjectNames
-from ringlog.adoption.conversion.owners import placed, without_owners
+from ringlog.adoption.conversion.owners import renamed, without_owners
 from ringlog.adoption.conversion.rights import rights
 from ringlog.adoption.conversion.scripts import Database, write
 from ringlog.adoption.conversion.tables import table_scripts
@@ -143,10 +143,10 @@ def test_names_that_differ_only_by_owner_or_case() -> None:
 )
 def test_modules_of_two_owners_with_one_name(text: str, placed_text: str, refused: str) -> None:
     names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
-    module = placed(Module("procedure", "t", text, owner="ops"), names, "site")
+    module = renamed(Module("procedure", "t", text, owner="ops"), names, "site")
     assert (module.name, module.text, module.refused) == ("ops_t", placed_text, refused)
     # the same name with another owner denotes another object there too
-    other = placed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
+    other = renamed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
     assert other.refused == ""
 
 
@@ -158,8 +158,8 @@ def test_a_head_of_dashes_is_read_once() -> None:
     object_names = ObjectNames([("procedure", "dbo", "p"), ("procedure", "ops", "p")])
     (module,) = _modules(rows, object_names, [])
     assert module.text == head + "create proc p as select 1"
-    assert placed(module, names, "site").text == head + "create proc ops_p as select 1"
-    assert placed(Module("procedure", "p", head, owner="ops"), names, "site").text == head
+    assert renamed(module, names, "site").text == head + "create proc ops_p as select 1"
+    assert renamed(Module("procedure", "p", head, owner="ops"), names, "site").text == head
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def doctor(
         found += [*this_machine.disk(database.data), *this_machine.kernel(), *this_machine.clock()]
         postgresql = database.postgres
         if postgresql.exists:
-            found += this_machine.wal_place(postgresql.cluster)
+            found += this_machine.wal_disk(postgresql.cluster)
             found += _embedded(database)
     else:
         with database.opened() as conninfo:
@@ -189,10 +189,10 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
         "select distinct database[1], user_name[1], coalesce(address, type) from pg_hba_file_rules"
         " where auth_method = 'trust' order by 1, 2, 3"
     ).fetchall()
-    for name, user, place in found:
+    for name, user, origin in found:
         yield Finding(
             "danger",
-            f"{user} can connect from {place} to {name} without a password (pg_hba.conf: trust)",
+            f"{user} can connect from {origin} to {name} without a password (pg_hba.conf: trust)",
             "everyone who can connect can change or delete logged rows",
             "write scram-sha-256 instead of trust, and reload PostgreSQL",
         )

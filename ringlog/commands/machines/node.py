@@ -8,7 +8,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.nodes.moving import move_tables
-from ringlog.nodes.servers import node_of_each_table, nodes_of, place, reached
+from ringlog.nodes.servers import label, node_of_each_table, nodes_of, reached
 from ringlog.nodes.under_way import Move, moves_under_way
 from ringlog.schema import session
 from ringlog.schema.change import driver
@@ -37,7 +37,7 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
             failed = failed or not isinstance(size, int)
             how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"
             listed = f": {', '.join(tables)}" if tables else ""
-            print(f"{place(name)}: {how}; {len(tables)} table{'s' * (len(tables) != 1)}{listed}")
+            print(f"{label(name)}: {how}; {len(tables)} table{'s' * (len(tables) != 1)}{listed}")
         for move in under_way:
             print(_state(move))
     if failed:

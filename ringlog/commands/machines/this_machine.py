@@ -24,7 +24,7 @@ _TIME_ERROR = 5
 
 def disk(data: Path) -> Iterator[Finding]:
     """Findings on the file system and the disk of a data directory, which need not exist yet."""
-    place = next(folder for folder in (data, *data.parents) if folder.exists())
+    folder = next(folder for folder in (data, *data.parents) if folder.exists())
     beneath = Disk.beneath(data)
     if beneath.is_nearly_full:
         yield Finding(
@@ -33,13 +33,13 @@ def disk(data: Path) -> Iterator[Finding]:
             "a full disk stops every write (error 1105) until there is free space again",
             f"{beneath.remedy}; ringlog status shows how many days are left",
         )
-    mounts = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if folder.is_relative_to(mount.mountpoint)]
     if mounts:
         mount = max(mounts, key=lambda mount: len(mount.mountpoint))
         yield from mounted(mount.mountpoint, mount.fstype, mount.opts)
-    device = place.stat().st_dev
+    device = folder.stat().st_dev
     yield from block_device(Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
-    if os.access(place, os.W_OK) and (syncs := syncs_a_second(place)) is not None:
+    if os.access(folder, os.W_OK) and (syncs := syncs_a_second(folder)) is not None:
         yield from plausible(syncs, _turns(device))
 
 
@@ -223,7 +223,7 @@ def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
         )
 
 
-def wal_place(cluster: Path) -> Iterator[Finding]:
+def wal_disk(cluster: Path) -> Iterator[Finding]:
     """Checks whether the write-ahead log has a disk of its own."""
     if (cluster / "pg_wal").stat().st_dev == cluster.stat().st_dev:
         yield Finding(

@@ -28,7 +28,7 @@ migrate_app = typer.Typer(
     help="A migration's steps, and old rows that go straight into the archive.", no_args_is_help=True
 )
 
-_Place = Annotated[
+_Origin = Annotated[
     str,
     typer.Option(
         "--from",
@@ -87,7 +87,7 @@ _Charset = Annotated[str, option(metavar="NAME", help="tds://, bcp: character se
 @migrate_app.command("history")
 def migrate_history(
     table: Table,
-    place: _Place,
+    origin: _Origin,
     query: _Query = "",
     columns: _Columns = None,
     existing: _Existing = "refuse",
@@ -124,10 +124,10 @@ def migrate_history(
         with session.connect(conninfo) as connection:
             of_samples = catalogue.is_of_samples(connection, table)
         server = server_of(conninfo, table)
-        if place.startswith("tds"):
+        if origin.startswith("tds"):
             pace = Pace(rate, chosen_hours)
             zone = demand_zone(conninfo, timezone)
-            old = _old_server(place, table, tds_version, rules, zone, charset, connections, pace)
+            old = _old_server(origin, table, tds_version, rules, zone, charset, connections, pace)
             source: Source = old
             # its connections share the rate
             described, rate = old.described, 0
@@ -135,10 +135,10 @@ def migrate_history(
             raise UsageError("--connections and --hours are for tds://")
         else:
             described = description_of(columns, table)
-            if place.startswith("pb:"):
-                source = _pb_files(Path(place.removeprefix("pb:")), server, table, described, of_samples)
+            if origin.startswith("pb:"):
+                source = _pb_files(Path(origin.removeprefix("pb:")), server, table, described, of_samples)
             else:
-                source = _source(place, query, table, described, charset)
+                source = _source(origin, query, table, described, charset)
             described = getattr(source, "described", described)
         administrator = engine(server)
         migration = Migration(
@@ -168,7 +168,7 @@ def migrate_history(
 
 @migrate_app.command("pvs")
 def migrate_pvs(
-    place: Annotated[Path, typer.Argument(metavar="PATH", help="PB files: one, or a folder of them.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="PB files: one, or a folder of them.")],
     kind: Annotated[
         str | None,
         option(
@@ -190,7 +190,7 @@ def migrate_pvs(
     except ValueError as error:
         raise UsageError(f"--type: {error}") from None
     lines = csv.writer(sys.stdout, lineterminator="\n")
-    for pv in find(place).values():
+    for pv in find(path).values():
         header = pv.header
         if wanted is None or fits(header, wanted):
             fields = dict(header.fields)
@@ -255,7 +255,7 @@ def _where(progress: "Progress") -> str:
     return line
 
 
-def _source(place: str, query: str, table: str, described: "Description", charset: str) -> "Source":
+def _source(origin: str, query: str, table: str, described: "Description", charset: str) -> "Source":
     """The source that an option names. Raises UsageError."""
     from psycopg import sql
 
@@ -265,7 +265,7 @@ def _source(place: str, query: str, table: str, described: "Description", charse
     from ringlog.history.sources.parquet_files import ParquetFiles
     from ringlog.history.sources.postgresql import PostgresRows
 
-    form, _, rest = place.partition(":")
+    form, _, rest = origin.partition(":")
     match form:
         case "parquet":
             return ParquetFiles(Path(rest), described)
@@ -275,24 +275,24 @@ def _source(place: str, query: str, table: str, described: "Description", charse
             return BcpFiles(Path(rest), described, codec(charset or "utf-8"))
         case "postgresql" | "postgres":
             return PostgresRows(
-                place, query or f"select * from {sql.Identifier(table).as_string()}", described
+                origin, query or f"select * from {sql.Identifier(table).as_string()}", described
             )
-    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH, bcp:PATH, pb:PATH, postgresql://… or tds://…")
+    raise UsageError(f"--from {origin}: parquet:PATH, csv:PATH, bcp:PATH, pb:PATH, postgresql://… or tds://…")
 
 
-def _pb_files(place: Path, server: str, table: str, described: "Description", of_samples: bool) -> "Source":
+def _pb_files(path: Path, server: str, table: str, described: "Description", of_samples: bool) -> "Source":
     """An Archiver Appliance's files. The PV of a signal or column is that of the description, or else its
     address at the source, or its name."""
     from ringlog.history.sources.pb_files import PbRows, PbSamples, find, some
 
-    tree = find(place, skips=described.damaged == "skip")
+    tree = find(path, skips=described.damaged == "skip")
     with session.connect(server) as connection:
         if not of_samples:
             query = (
                 "select column_name, signal from ringlog.signal where table_name = %s and valid_to is null"
             )
             signals = dict(connection.execute(query, [table]).fetchall())
-            return PbRows(place, replace(described, columns=signals | {**described.columns}), tree)
+            return PbRows(path, replace(described, columns=signals | {**described.columns}), tree)
         query = (
             "select signal, number, coalesce(nullif(address, ''), signal) from ringlog.sample_signal"
             " where table_name = %s"
@@ -301,7 +301,7 @@ def _pb_files(place: Path, server: str, table: str, described: "Description", of
             described.columns.get(signal, address): number
             for signal, number, address in connection.execute(query, [table])
         }
-    source = PbSamples(place, described, numbers, tree)
+    source = PbSamples(path, described, numbers, tree)
     if source.unknown:
         print(f"PVs that are no signal of {table}: {some(source.unknown)}")
     return source

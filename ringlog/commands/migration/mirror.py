@@ -72,13 +72,13 @@ def mirror(
         except OSError as error:
             raise ServerError(f"the mirror cannot start: {error}") from None
         stack.callback(running.stop)
-        place = control or report.with_name(f"{report.name}.socket")
-        stack.enter_context(_controlled(place, lambda command: _obey(running, command)))
+        path = control or report.with_name(f"{report.name}.socket")
+        stack.enter_context(_controlled(path, lambda command: _obey(running, command)))
         lines = [f"mirror on {Address(*running.address)}: {servers[0]} answers, {servers[1]} is compared"]
         if counts is not None:
             where = stack.enter_context(served(running.metrics, lambda: None, counts.host, counts.port))
             lines.append(f"metrics on http://{Address(*where)}/metrics")
-        lines.append(f"  switch over:  ringlog mirror-switch new --control {place}")
+        lines.append(f"  switch over:  ringlog mirror-switch new --control {path}")
         lines.append("  stop:         Ctrl-C")
         print("\n".join(lines), flush=True)
         stop.wait()
@@ -125,18 +125,18 @@ def _obey(running: Mirror, command: str) -> str:
 
 
 @contextmanager
-def _controlled(place: Path, obey: Callable[[str], str]) -> Iterator[None]:
+def _controlled(path: Path, obey: Callable[[str], str]) -> Iterator[None]:
     """Answers requests on a socket that only its owner may use."""
-    place.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         try:
             before = os.umask(0o177)
             try:
-                listener.bind(str(place))
+                listener.bind(str(path))
             finally:
                 os.umask(before)
         except OSError as error:
-            raise ServerError(f"cannot make the socket {place}: {error}") from None
+            raise ServerError(f"cannot make the socket {path}: {error}") from None
         listener.listen()
 
         def answer() -> None:
@@ -159,7 +159,7 @@ def _controlled(place: Path, obey: Callable[[str], str]) -> Iterator[None]:
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
-            place.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def _server(option: str, url: str) -> str:

@@ -269,10 +269,10 @@ def _split(waveforms: "pa.Array") -> Any:
 def objects(values: list[Any]) -> Any:
     import numpy as np
 
-    made = np.empty(len(values), object)
-    for place, value in enumerate(values):  # numpy makes a matrix of waveforms of equal length
-        made[place] = value
-    return made
+    array = np.empty(len(values), object)
+    for index, value in enumerate(values):  # numpy makes a matrix of waveforms of equal length
+        array[index] = value
+    return array
 
 
 def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
@@ -343,11 +343,11 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
         if wide:
             content["time"] = columns.pop("time")
         parts = {each: {"value": values} for each, values in columns.items()} if wide else {name: columns}
-        for place, (each, vectors) in enumerate(parts.items(), number):
+        for index, (each, vectors) in enumerate(parts.items(), number):
             notes = notes_of(table)[each]
             about = {name: notes[name] for name in ("unit", "description")}
             about |= {"name": each, "states": _states(notes)}
-            content[f"signal_{place}"] = about | vectors
+            content[f"signal_{index}"] = about | vectors
     with file.open("wb") as made:
         savemat(made, content, oned_as="column")
 

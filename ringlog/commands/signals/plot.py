@@ -96,7 +96,7 @@ def _terminal(tables: dict[str, "pa.Table"]) -> None:
     plotext.xlabel("UTC")
     drawn: list[float] = []
     colours = ["blue", "orange", "green", "red", "magenta", "cyan"]
-    for place, (name, table) in enumerate(tables.items()):
+    for index, (name, table) in enumerate(tables.items()):
         label: str | None = _label(name, table)
         for part in _lines(table):
             rows = zip(part["time"].to_pylist(), part["mean"].to_pylist(), strict=True)
@@ -105,7 +105,7 @@ def _terminal(tables: dict[str, "pa.Table"]) -> None:
                 times = [f"{time:%Y-%m-%d %H:%M:%S}" for time, _ in kept]
                 means = [mean for _, mean in kept]
                 drawn += means
-                plotext.plot(times, means, label=label, marker="braille", color=colours[place % len(colours)])
+                plotext.plot(times, means, label=label, marker="braille", color=colours[index % len(colours)])
                 # the legend has each signal once
                 label = None
     plotext.yticks(*_ticks([mean for mean in drawn if isfinite(mean)]))
@@ -120,7 +120,7 @@ def _ticks(values: list[float]) -> tuple[list[float], list[str]]:
         marks = values[:1]
     else:
         low, high = min(values), max(values)
-        marks = [low + (high - low) * place / 6 for place in range(7)]
+        marks = [low + (high - low) * step / 6 for step in range(7)]
     for digits in range(3, 17):
         texts = [f"{mark:.{digits}g}" for mark in marks]
         if len({*texts}) == len(texts):

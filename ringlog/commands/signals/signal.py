@@ -14,7 +14,7 @@ import typer
 from ringlog.commands.lines import columns
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.servers import nodes_of, place, reached
+from ringlog.nodes.servers import label, nodes_of, reached
 from ringlog.nodes.signals import changing
 from ringlog.schema import session
 from ringlog.server.database import facility_opened
@@ -290,8 +290,8 @@ def _changed(
             if signals:
                 with servers.changing(node) as connection:
                     for signal in signals:
-                        places = ", ".join(["%s"] * (1 + len(values)))
-                        call = f"select ringlog.{procedure}({places})".encode()
+                        placeholders = ", ".join(["%s"] * (1 + len(values)))
+                        call = f"select ringlog.{procedure}({placeholders})".encode()
                         connection.execute(call, [signal, *values])
     return sum(map(len, chosen.values()))
 
@@ -318,7 +318,7 @@ class _Servers:
                 opened = session.connect(self.nodes[node], autocommit=True)
             except psycopg.OperationalError as error:
                 why = " ".join(str(error).split())
-                raise ServerError(f"{place(node)} cannot be reached: {why}") from None
+                raise ServerError(f"{label(node)} cannot be reached: {why}") from None
             self._connections[node] = self._stack.enter_context(opened)
         return self._connections[node]
 

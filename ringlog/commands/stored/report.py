@@ -156,9 +156,9 @@ def _print(console: "Console", headings: Sequence[str], rows: Iterable[Sequence[
     from rich.text import Text
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, heading in enumerate(headings):
+    for index, heading in enumerate(headings):
         wraps = heading in ("message", "trouble")
-        grid.add_column(heading, justify="left" if place < left or wraps else "right", no_wrap=not wraps)
+        grid.add_column(heading, justify="left" if index < left or wraps else "right", no_wrap=not wraps)
     for row in rows:
         # plain text: no markup, no control characters
         grid.add_row(*(Text("".join(each if each.isprintable() else "?" for each in cell)) for cell in row))

@@ -15,7 +15,7 @@ from ringlog.errors import UsageError
 from ringlog.history import verification as history
 from ringlog.history.verification import whole
 from ringlog.loader.cli import option
-from ringlog.nodes.servers import Everywhere, place
+from ringlog.nodes.servers import Everywhere, label
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.session import engine
@@ -53,7 +53,7 @@ def verify(
         found = False
         for name, server in servers:
             if servers.nodes:
-                print(f"{place(name)}:", flush=True)
+                print(f"{label(name)}:", flush=True)
             with session.connect(server, autocommit=True) as connection:
                 problems = list(problems_of(connection, engine(server)))
             for problem in problems:
@@ -112,8 +112,8 @@ def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows
     missing = _value(
         connection,
         sql.SQL(
-            "select count(*) from generate_series(1, %s) as place(n)"
-            " where not exists (select from {} as ring where ring.seq_no = place.n)"
+            "select count(*) from generate_series(1, %s) as wanted(seq_no)"
+            " where not exists (select from {} as ring where ring.seq_no = wanted.seq_no)"
         ).format(ring),
         rows,
     )

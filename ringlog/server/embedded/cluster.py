@@ -171,7 +171,7 @@ class Cluster:
     # --- its files ---
 
     def prepare(self) -> None:
-        """Makes the data directory. Raises ServerError for a place where none can be."""
+        """Makes the data directory. Raises ServerError for a path where none can be."""
         self.refuse_others()
         account = self.account
         # unusable programs are refused before anything is made

@@ -161,7 +161,7 @@ def settings_text(
 ) -> str:
     """The embedded server's generated settings file; `memory`, `disk` and `tables` as for `sized`, `kept` as
     `reserved` gives it."""
-    place: dict[str, str | int] = {
+    fixed: dict[str, str | int] = {
         # listen on this machine only
         "listen_addresses": "127.0.0.1",
         "port": port,
@@ -173,7 +173,7 @@ def settings_text(
         "archive_mode": "on",
         "archive_command": "/bin/true",
     }
-    values = place | sized(memory, disk, tables) | dict(kept or {})
+    values = fixed | sized(memory, disk, tables) | dict(kept or {})
     lines = [f"{name} = {_literal(value)}\n" for name, value in values.items()]
     return f"# Written by ringlog at every start; your own settings go into {OPERATOR}.\n" + "".join(lines)
 

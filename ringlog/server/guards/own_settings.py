@@ -19,7 +19,7 @@ def large(connection: psycopg.Connection) -> list[tuple[str, str | None, int, li
 
 def reset(connection: psycopg.Connection, role: str, database: str | None, names: list[str]) -> None:
     """Removes these settings of a login in a database; None: those that hold in all."""
-    place = sql.SQL(" in database {}").format(sql.Identifier(database)) if database else sql.SQL("")
+    scope = sql.SQL(" in database {}").format(sql.Identifier(database)) if database else sql.SQL("")
     for name in names:
         statement = sql.SQL("alter role {}{} reset {}")
-        connection.execute(statement.format(sql.Identifier(role), place, sql.Identifier(*name.split("."))))
+        connection.execute(statement.format(sql.Identifier(role), scope, sql.Identifier(*name.split("."))))

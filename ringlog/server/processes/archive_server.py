@@ -42,7 +42,7 @@ class ArchiveServer(Supervised):
         self._administrator = administrator
         self._account = account
         self._password = ""
-        self._place = ("", 0)
+        self._address = ("", 0)
 
     def send_settings(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdin is not None
@@ -62,7 +62,7 @@ class ArchiveServer(Supervised):
 
     def serves(self, process: "subprocess.Popen[bytes]", address: str) -> None:
         host, _, port = address.rpartition(":")
-        self._place = (host.strip("[]"), int(port))
+        self._address = (host.strip("[]"), int(port))
         threading.Thread(target=self._answer, args=(process,), name="files", daemon=True).start()
         self._announce()
 
@@ -85,7 +85,7 @@ class ArchiveServer(Supervised):
 
     def _announce(self) -> None:
         def work(connection: sa.Connection) -> None:
-            archive_tables.announce_server(connection, *self._place, self._password)
+            archive_tables.announce_server(connection, *self._address, self._password)
 
         try:
             change(self._administrator, work)
@@ -97,11 +97,11 @@ class ArchiveServer(Supervised):
         """Stores this server's address if PostgreSQL has that of an ended one, from another ringlog serve on
         the database. Raises ServerError."""
         with self._administrator.begin() as connection:
-            place = archive_tables.announced(connection)
-        if place == self._place:
+            address = archive_tables.announced(connection)
+        if address == self._address:
             return
         try:
-            socket.create_connection(place, _LOOK).close()
+            socket.create_connection(address, _LOOK).close()
         except OSError:
             if self.state.up:
                 self._announce()

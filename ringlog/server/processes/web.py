@@ -52,7 +52,7 @@ def settings(
     """
     if role is not None and (not role or not role.isprintable()):
         raise UsageError("--http-role needs the name of a PostgreSQL role")
-    first = _place(conninfo, role)
+    first = _login_server(conninfo, role)
     account = unprivileged(data)
     return Settings(
         host,
@@ -65,7 +65,7 @@ def settings(
         None if account is None else account.gid,
         None if data is None else str(data),
         Limits() if data is None else Limits(trusted=_TRUSTED),
-        nodes=places_of_nodes(nodes or {}, role),
+        nodes=login_servers(nodes or {}, role),
     )
 
 
@@ -89,12 +89,12 @@ def unprivileged(data: Path | None, what: str = "HTTP", library: str = "starlett
     return account
 
 
-def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, LoginServer]:
+def login_servers(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, LoginServer]:
     """Where the process finds nodes; without a login it reads there as the gateway, in `role`."""
-    return {name: _place(conninfo, role) for name, conninfo in known_by_gateway(nodes).items()}
+    return {name: _login_server(conninfo, role) for name, conninfo in known_by_gateway(nodes).items()}
 
 
-def _place(conninfo: str, role: str | None) -> LoginServer:
+def _login_server(conninfo: str, role: str | None) -> LoginServer:
     database = {
         name: value
         for name, value in conninfo_to_dict(conninfo).items()
@@ -169,7 +169,7 @@ class Web(Supervised):
             self._input = process.stdin
             self._wanted = replace(self._wanted, port=int(address.rpartition(":")[2]))
             later = {
-                name: place for name, place in self._wanted.nodes.items() if self._sent.get(name) != place
+                name: server for name, server in self._wanted.nodes.items() if self._sent.get(name) != server
             }
         if later:
             self.know_nodes(later)

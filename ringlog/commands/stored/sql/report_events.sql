@@ -10,7 +10,7 @@ with
     window before as (partition by table_name order by "time", number)
   ),
   counted as (
-    select *, count(*) filter (where is_first) over (partition by table_name order by "time", number) as place
+    select *, count(*) filter (where is_first) over (partition by table_name order by "time", number) as run
     from happened
   )
 select
@@ -25,6 +25,6 @@ select
     case when count(*) > 1 then format('(%%s events)', count(*)) end
   )
 from counted
-group by table_name, place, kind
+group by table_name, run, kind
 order by 2, 1
 limit {most}
