@@ -103,8 +103,8 @@ _OF_KEY = {
     "wanted_key": ("wanted.{column}", ", "),
     "key_of_r": ("wanted.{column} := {begin}r.{column}{end};", "\n  "),
     "key_of_item": ("wanted.{column} := {begin}(item.given ->> {name}){end}::{type};", "\n    "),
-    "place_key": ("place.{column}", ", "),
-    "key_of_place": ("stored.{column} = place.{column}", " and "),
+    "reverted_key": ("reverted.{column}", ", "),
+    "key_matches_reverted": ("stored.{column} = reverted.{column}", " and "),
     "demanded_of_r": (
         "if r.{column} is null then\n    raise exception '%: {column} must be given', {procedure}\n"
         "      using errcode = 'not_null_violation';\n  end if;",

@@ -6,30 +6,30 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
+  captured record;
 begin
   if not exists (select from ringlog.capture as each where each.number = capture) then
     raise exception 'get_captured: there is no capture %', capture using errcode = 'undefined_object';
   end if;
-  select * into place from ringlog.captured_signals(capture) as each where each.signal = signal;
+  select * into captured from ringlog.captured_signals(capture) as each where each.signal = signal;
   if not found then
     raise exception 'get_captured: capture % has no signal ''%''', capture, signal using errcode = 'undefined_object';
   end if;
-  if not ringlog.reads_captured(place.table_name) then
-    raise exception 'get_captured: permission denied for table %', place.table_name
+  if not ringlog.reads_captured(captured.table_name) then
+    raise exception 'get_captured: permission denied for table %', captured.table_name
       using errcode = 'insufficient_privilege';
   end if;
-  perform ringlog.demand_number('get_captured', signal, place.type, each, each)
-  from (values ('select … from capture.' || place.table_name)) as hint (each);
+  perform ringlog.demand_number('get_captured', signal, captured.type, each, each)
+  from (values ('select … from capture.' || captured.table_name)) as hint (each);
   return query execute format(
     'select each."time", extract(epoch from each."time" - $2)::double precision, each.%I%s::double precision'
     ' from capture.%I as each where each.capture = $1%s order by each."time", each.%I',
-    case when place.is_of_samples then 'value' else place.column_name end,
-    case place.type when 'bit' then '::integer' end,
-    place.table_name,
-    case when place.is_of_samples then ' and each.number = ' || place.column_name::integer end,
-    case when place.is_of_samples then 'nanoseconds' else 'seq_no' end
-  ) using capture, place."time";
+    case when captured.is_of_samples then 'value' else captured.column_name end,
+    case captured.type when 'bit' then '::integer' end,
+    captured.table_name,
+    case when captured.is_of_samples then ' and each.number = ' || captured.column_name::integer end,
+    case when captured.is_of_samples then 'nanoseconds' else 'seq_no' end
+  ) using capture, captured."time";
 end
 $$;
 

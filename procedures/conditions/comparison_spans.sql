@@ -34,8 +34,8 @@ begin
   fails := '{}';
   for level in
     select distinct each
-    from ringlog.trend_places(array[name]) as place
-    join ringlog.summarised as known on known.table_name = place.table_name
+    from ringlog.trend_places(array[name]) as location
+    join ringlog.summarised as known on known.table_name = location.table_name
     cross join unnest(known.levels) as each
     where word is null
     order by each desc

@@ -32,7 +32,7 @@ begin
   end if;
   -- every name and value is checked before rows are read
   for term in select * from ringlog.condition_steps(condition) as known where known.step = 'compare' loop
-    select places.type into kind from ringlog.trend_places(array[term.signal]) as places order by places.ends desc limit 1;
+    select location.type into kind from ringlog.trend_places(array[term.signal]) as location order by location.ends desc limit 1;
     if not found then
       perform ringlog.demand_here(array(select known.signal from ringlog.condition_steps(condition) as known where known.step = 'compare'));
       raise exception 'condition, character %: there is no signal ''%''', term.place, term.signal

@@ -10,7 +10,7 @@ declare
   tokens constant text := $pattern$^(\s+|[()]|<=|>=|<>|!=|[<>=]|'(?:[^']|'')*'|"(?:[^"]|"")+"|[^\s()<>=!'"]+)$pattern$;
   a_number constant text := '^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$';
   words text[] := '{}';
-  places integer[] := '{}';
+  positions integer[] := '{}';
   waiting text[] := '{}';
   needs_operand boolean := true;
   at integer := 1;
@@ -28,17 +28,17 @@ begin
     end if;
     if token !~ '^\s' then
       words := words || token;
-      places := places || at;
+      positions := positions || at;
     end if;
     at := at + length(token);
   end loop;
   words := words || ''::text;
-  places := places || length(condition) + 1;
+  positions := positions || length(condition) + 1;
   at := 1;
   <<tokens>>
   while at <= cardinality(words) loop
     token := words[at];
-    place := places[at];
+    place := positions[at];
     wanted := null;
     case
       when needs_operand and token ~* '^(not|\()$' then
@@ -87,7 +87,7 @@ begin
         wanted := 'and, or, ) or the end';
     end case;
     if wanted is not null then
-      raise exception 'condition, character %: % is expected, not %', places[at], wanted,
+      raise exception 'condition, character %: % is expected, not %', positions[at], wanted,
         case words[at] when '' then 'the end' else quote_literal(left(words[at], 40)) end
         using errcode = 'syntax_error', hint = 'A condition is as: SR:CURRENT > 10 and not (SR:MODE = ''user'' or SR:GAP <= 1.5)';
     end if;

@@ -11,11 +11,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
+  location record;
   found tstzmultirange;
 begin
   spans := '{}';
-  for place in
+  for location in
     select each.table_name, concat_ws('.', each.column_name, each.scalar) as column_name,
       greatest(each.begins, from_time) as begins, least(each.ends, to_time) as ends, make_interval(secs => level.seconds) as width,
       level.seconds
@@ -48,13 +48,13 @@ begin
         select range_agg(tstzrange(case when pair.first + $3 - pair.former <= $6 then pair.former else pair.first end, pair.last))
         from (select span.*, lag(span.last) over (order by span.first) as former from span) as pair
       $query$,
-      place.table_name
-    ) into found using place.begins, place.ends, place.width, place.seconds, place.column_name, gap;
+      location.table_name
+    ) into found using location.begins, location.ends, location.width, location.seconds, location.column_name, gap;
     -- rows of these spans may be others now
     spans := spans + coalesce(found, '{}') - coalesce((
       select range_agg(tstzrange(mark."time" - gap, mark."time" + gap)) from ringlog.summary_mark as mark
-      where mark.table_name = place.table_name and mark."time" between from_time - gap and to_time + gap
-        and (mark.column_name is null or mark.column_name = place.column_name)
+      where mark.table_name = location.table_name and mark."time" between from_time - gap and to_time + gap
+        and (mark.column_name is null or mark.column_name = location.column_name)
     ), '{}');
   end loop;
 end

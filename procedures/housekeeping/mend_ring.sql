@@ -18,7 +18,7 @@ declare
   ring oid;
   name text;
   block bigint;
-  place integer;
+  item integer;
   size integer;
   lost bigint;
   sentence text;
@@ -82,11 +82,11 @@ begin
         continue blocks when strpos(sqlerrm, pg_relation_filepath(ring)) > 0;
       end;
       -- the TOAST values of a row may be damaged alone
-      for place in 1 .. 291 loop
+      for item in 1 .. 291 loop
         begin
           execute format(
             'insert into pg_temp.ringlog_sound select * from %s where ctid = %L',
-            ring::regclass, format('(%s,%s)', block, place)
+            ring::regclass, format('(%s,%s)', block, item)
           );
         exception when others then
           if sqlstate not like 'XX%' then
@@ -103,8 +103,8 @@ begin
       ring::regclass, size
     );
     execute format(
-      'insert into %s (seq_no) select wanted.place from generate_series(1, %s) as wanted (place)'
-      ' where not exists (select from pg_temp.ringlog_sound as sound where sound.seq_no = wanted.place)',
+      'insert into %s (seq_no) select wanted.seq_no from generate_series(1, %s) as wanted (seq_no)'
+      ' where not exists (select from pg_temp.ringlog_sound as sound where sound.seq_no = wanted.seq_no)',
       ring::regclass, size
     );
     get diagnostics lost = row_count;

@@ -16,4 +16,4 @@ $$;
 
 comment on function ringlog.record_moved_row is
 $$Trigger of a log that moves to another server: records the key of each row that arrives meanwhile, and
-whether put chose its place.$$;
+whether put chose its seq_no.$$;

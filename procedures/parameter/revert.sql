@@ -14,7 +14,7 @@ as $$
 #variable_conflict use_column
 declare
   words text := coalesce({this_comment}, format('as at %s', {this_time}));
-  place record;
+  reverted record;
   earlier {stored};
   later {stored};
   done record;
@@ -24,16 +24,16 @@ begin
   end if;
   changed_rows := 0;
   perform ringlog.lock_parameters();
-  for place in
+  for reverted in
     select distinct {stored_key}
     from {stored} as stored
     where (stored.valid @> {this_time} or upper_inf(stored.valid)) and {key_given}
     order by {stored_key}
   loop
-    select stored.* into earlier from {stored} as stored where {key_of_place} and stored.valid @> {this_time};
-    select stored.* into later from {stored} as stored where {key_of_place} and upper_inf(stored.valid);
+    select stored.* into earlier from {stored} as stored where {key_matches_reverted} and stored.valid @> {this_time};
+    select stored.* into later from {stored} as stored where {key_matches_reverted} and upper_inf(stored.valid);
     if earlier.version is null then
-      select ended.change, ended.changed into done from {remove}({place_key}, words) as ended;
+      select ended.change, ended.changed into done from {remove}({reverted_key}, words) as ended;
     else
       select stored_now.change, stored_now.changed into done
       from {store}(later, earlier, null, words) as stored_now;

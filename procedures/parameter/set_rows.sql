@@ -24,25 +24,25 @@ begin
   changed_rows := 0;
   perform ringlog.lock_parameters();
   for item in
-    select each.given, each.place
-    from jsonb_array_elements(rows::jsonb) with ordinality as each (given, place)
-    order by each.place
+    select each.given, each.number
+    from jsonb_array_elements(rows::jsonb) with ordinality as each (given, number)
+    order by each.number
   loop
     if jsonb_typeof(item.given) <> 'object' then
-      raise exception '%: row % is no JSON object', {name}, item.place using errcode = 'invalid_parameter_value';
+      raise exception '%: row % is no JSON object', {name}, item.number using errcode = 'invalid_parameter_value';
     end if;
     select names.name into unknown
     from jsonb_object_keys(item.given) as names (name)
     where names.name <> all (array[{column_names}, 'version']::text[])
     limit 1;
     if found then
-      raise exception '%: row % has %, which is no column', {name}, item.place, unknown
+      raise exception '%: row % has %, which is no column', {name}, item.number, unknown
         using errcode = 'undefined_column';
     end if;
     wanted := null;
     {key_of_item}
     if not (row ({wanted_key}) is not null) then
-      raise exception '%: row % lacks a part of its key', {name}, item.place using errcode = 'not_null_violation';
+      raise exception '%: row % lacks a part of its key', {name}, item.number using errcode = 'not_null_violation';
     end if;
     select stored.* into before from {stored} as stored where {key_matches_wanted} and upper_inf(stored.valid);
     if found then

@@ -58,7 +58,7 @@ begin
   if exists (select from {log} as logged where logged."time" between _first and _end) then
     for _known in
       with found as (
-        select r.ctid as place,
+        select r.ctid as address,
           bool_or(
             row (r.seq_no, logged."time", {logged_values})::{ring} *= row (r.seq_no, r."time", {values})::{ring}
           ) as same
@@ -69,7 +69,7 @@ begin
       ),
       left_out as (
         delete from {staged} as r using found
-        where r.ctid = found.place
+        where r.ctid = found.address
         returning r."time" as at, found.same, case when not found.same then to_json(r.*)::text end as text
       )
       select date_trunc('hour', at, 'UTC') as hour, count(*) filter (where same) as same,
@@ -87,14 +87,14 @@ begin
       set produced = kept.produced + excluded.produced, refused = kept.refused + excluded.refused,
         repeated = kept.repeated + excluded.repeated;
       insert into ringlog.event (spool, number, table_name, "time", kind, rows, message)
-      select _file, numbered.last + place, {table}, _known.hour, 'refused', 1,
+      select _file, numbered.last + position, {table}, _known.hour, 'refused', 1,
         'the log has another row of this time' || case when _numbered then ' and seq_no' else '' end || ': ' || text
-      from unnest(_known.texts) with ordinality as conflict (text, place)
+      from unnest(_known.texts) with ordinality as conflict (text, position)
       cross join (
         select coalesce(max(event.number), 0) as last from ringlog.event where event.spool = _file
       ) as numbered
       -- all are counted in the ledger
-      where place <= 100;
+      where position <= 100;
     end loop;
   end if;
   stored := _rows - repeated - refused;
@@ -134,11 +134,11 @@ begin
         row_number() over (
           partition by date_bin({period}::interval, came."time", timestamptz '2000-01-01 00:00+00')
           order by came."time", came.seq_no
-        ) as _place,
+        ) as _rank,
         date_bin({period}::interval, came."time", timestamptz '2000-01-01 00:00+00') as _begins
       from {staged} as came
     ) as r
-    where r._far or r._place = 1 and not exists (
+    where r._far or r._rank = 1 and not exists (
       select from {log} as logged
       where logged."time" >= r._begins and logged."time" < r._begins + {period}::interval
     );

@@ -8,7 +8,7 @@ as $$
 declare
   earlier timestamptz;
   newest timestamptz;
-  place integer;
+  chosen integer;
   stored integer;
   period timestamptz;
 begin
@@ -49,10 +49,10 @@ begin
               where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
             ),
             max(logged.seq_no)
-          into stored, place
+          into stored, chosen
           from {log} as logged
           where logged."time" = r."time";
-          r.seq_no := coalesce(stored, place % {rows} + 1, 1);
+          r.seq_no := coalesce(stored, chosen % {rows} + 1, 1);
         end if;
         insert into {log} (seq_no, "time", {columns})
         values (r.seq_no, r."time", {values})
@@ -83,22 +83,22 @@ begin
     if r.seq_no is null then
       -- two callers without seq_no must not take the same row
       lock table only {log} in share update exclusive mode;
-      select ring.seq_no into place
+      select ring.seq_no into chosen
       from {ring} as ring
       where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
       if not found then
-        select latest.seq_no, latest."time" into place, newest from {last}() as latest;
+        select latest.seq_no, latest."time" into chosen, newest from {last}() as latest;
         -- the latest row may have had a seq_no
-        select coalesce(arrival.seq_no, place) into place
+        select coalesce(arrival.seq_no, chosen) into chosen
         from (values (true)) as always
         left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;
-        place := coalesce(place % {rows} + 1, 1);
+        chosen := coalesce(chosen % {rows} + 1, 1);
         insert into ringlog.arrival as known (table_name, seq_no, "time")
-        values ({table}, place, greatest(newest, r."time"))
+        values ({table}, chosen, greatest(newest, r."time"))
         on conflict on constraint arrival_pkey do update
         set seq_no = excluded.seq_no, "time" = excluded."time";
       end if;
-      r.seq_no := place;
+      r.seq_no := chosen;
     end if;
   end if;
 
@@ -126,7 +126,7 @@ $$;
 
 comment on function {procedure} is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
-both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose
+both in one transaction. Returns 0. Without seq_no the row gets the number after the last row received; a row whose
 time and values are in the ring already is the same row. The same row may be sent any number of times and is stored
 once. A row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log
 only. A message reports a time that is more than a minute ahead. Errors, which write nothing: time null (23502) or

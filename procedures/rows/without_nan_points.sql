@@ -4,8 +4,8 @@ case
     ) then null
     when 'infinity' = any({value}) or '-infinity' = any({value}) then array(
       select case when abs(point) < 'infinity' then point else 'NaN' end
-      from unnest({value}) with ordinality as numbered (point, place)
-      order by place
+      from unnest({value}) with ordinality as numbered (point, position)
+      order by position
     )
     else {value}
   end

@@ -25,7 +25,7 @@ declare
   dropped record;
   late_hours timestamptz[];
   overlapping integer[];
-  place integer;
+  position integer;
   other record;
 begin
   if n is null or n <> cardinality(times) or n <> cardinality({of_each}) or n <> coalesce(cardinality(severities), n)
@@ -33,11 +33,11 @@ begin
   then
     raise exception '%: the arrays must have an element for each sample', {name} using errcode = 'array_subscript_error';
   end if;
-  foreach place in array coalesce(nulls, '{{}}') loop
-    if (place between 1 and n) is not true then
-      raise exception '%: nulls has places of samples, not %', {name}, place using errcode = 'array_subscript_error';
+  foreach position in array coalesce(nulls, '{{}}') loop
+    if (position between 1 and n) is not true then
+      raise exception '%: nulls has places of samples, not %', {name}, position using errcode = 'array_subscript_error';
     end if;
-    {of_each}[place] := null;
+    {of_each}[position] := null;
   end loop;
 {check}  if array_position(signals, null) is not null or array_position(times, null) is not null then
     raise exception '%: signal and time must not be null', {name} using errcode = 'not_null_violation';
@@ -119,9 +119,9 @@ begin
     group by sent.signal, clock.kind
     on conflict on constraint dropped_sample_pkey do update
     set until = excluded.until, rows = known.rows + excluded.rows;
-    select array_agg(case when sent."time" <= latest and known.state = 'active' then sent.signal end order by sent.place)
+    select array_agg(case when sent."time" <= latest and known.state = 'active' then sent.signal end order by sent.position)
     into signals
-    from unnest(signals, times) with ordinality as sent (signal, "time", place)
+    from unnest(signals, times) with ordinality as sent (signal, "time", position)
     join ringlog.sample_signal as known on known.number = sent.signal;
     if array_remove(signals, null) = '{{}}' then
       return 0;

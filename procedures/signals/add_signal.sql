@@ -19,7 +19,7 @@ as $$
 declare
   table_name constant text := of_table;
   kind text;
-  place record;
+  existing record;
   number integer;
   own jsonb;
   is_back boolean;
@@ -43,7 +43,7 @@ begin
     raise exception 'add_signal: limits are low and high, in this order' using errcode = 'invalid_parameter_value';
   end if;
   lock table ringlog.sample_signal in share row exclusive mode;
-  select known.table_name, known.valid_to into place
+  select known.table_name, known.valid_to into existing
   from (
     select known.signal, known.table_name, known.valid_to, known.valid_from from ringlog.signal as known
     union all
@@ -52,7 +52,7 @@ begin
   where known.signal = signal and coalesce(known.valid_to, 'infinity') = 'infinity'
   limit 1;
   if found then
-    raise exception 'add_signal: signal ''%'' is there already, in table %', signal, place.table_name
+    raise exception 'add_signal: signal ''%'' is there already, in table %', signal, existing.table_name
       using errcode = 'duplicate_object';
   end if;
   if deadband <> '' and deadband not in ('ADEL', 'MDEL') and deadband !~ {deadband} then

@@ -10,7 +10,7 @@ declare
   given constant jsonb := changes;
   of_source constant text[] := array['address', 'deadband', 'policy'];
   known_keys constant text[] := of_source || array['unit', 'description', 'limits', 'alarm_limits', 'states', 'held'];
-  place ringlog.sample_signal;
+  stored ringlog.sample_signal;
   own jsonb;
   before ringlog.signal;
   wanted ringlog.signal;
@@ -40,11 +40,11 @@ begin
   end if;
   -- one after the other, with add_signal and report_signals
   lock table ringlog.sample_signal in share row exclusive mode;
-  select * into place from ringlog.sample_signal as known where known.number = number;
-  own := place.own;
+  select * into stored from ringlog.sample_signal as known where known.number = number;
+  own := stored.own;
   select * into before from ringlog.signal as known
-  where known.table_name = place.table_name and known.column_name = number::text and known.valid_to is null;
-  if place.listed and given <> '{{}}' then
+  where known.table_name = stored.table_name and known.column_name = number::text and known.valid_to is null;
+  if stored.listed and given <> '{{}}' then
     raise exception 'change_signal: signal ''%'' is in the facility file: change it there', signal
       using errcode = 'object_not_in_prerequisite_state';
   end if;
@@ -77,25 +77,25 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   if given ? 'deadband' then
-    place.deadband := coalesce(given ->> 'deadband', '');
+    stored.deadband := coalesce(given ->> 'deadband', '');
   end if;
   if given ? 'address' then
-    place.address := coalesce(given ->> 'address', '');
+    stored.address := coalesce(given ->> 'address', '');
   end if;
   if given ? 'policy' then
-    place.policy := coalesce(given ->> 'policy', '');
+    stored.policy := coalesce(given ->> 'policy', '');
   end if;
-  if place.deadband <> '' and place.deadband not in ('ADEL', 'MDEL') and place.deadband !~ {deadband} then
-    raise exception 'change_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', place.deadband
+  if stored.deadband <> '' and stored.deadband not in ('ADEL', 'MDEL') and stored.deadband !~ {deadband} then
+    raise exception 'change_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', stored.deadband
       using errcode = 'invalid_parameter_value';
   end if;
   update ringlog.sample_signal as known
-  set deadband = place.deadband, address = place.address, policy = place.policy, own = own::text
+  set deadband = stored.deadband, address = stored.address, policy = stored.policy, own = own::text
   where known.number = number and (known.deadband, known.address, known.policy, known.own::jsonb)
-    is distinct from (place.deadband, place.address, place.policy, own);
+    is distinct from (stored.deadband, stored.address, stored.policy, own);
   if found then
     perform ringlog.settle_signals(array[number], array[clock_timestamp()]);
-    perform ringlog.note_signal_change(place.table_name, signal, 'change', changes);
+    perform ringlog.note_signal_change(stored.table_name, signal, 'change', changes);
   end if;
   return 0;
 end

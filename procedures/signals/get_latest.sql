@@ -6,9 +6,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
+  location record;
 begin
-  select signal.table_name, signal.column_name, signal.type, known.is_of_samples into place
+  select signal.table_name, signal.column_name, signal.type, known.is_of_samples into location
   from ringlog.signal
   join ringlog.every_table as known on known.table_name = signal.table_name
   where signal.signal = name
@@ -20,23 +20,23 @@ begin
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
   perform ringlog.demand_number(
-    'get_latest', name, place.type, 'get_waveform', format('get_%s', place.table_name)
+    'get_latest', name, location.type, 'get_waveform', format('get_%s', location.table_name)
   );
-  if place.is_of_samples then
+  if location.is_of_samples then
     return query execute format(
       'select each."time", each.value%s::double precision from ringlog.%I(''infinity'', $1) as each',
-      case place.type when 'bit' then '::integer' end,
-      'get_' || place.table_name || '_at'
-    ) using place.column_name::integer;
+      case location.type when 'bit' then '::integer' end,
+      'get_' || location.table_name || '_at'
+    ) using location.column_name::integer;
     return;
   end if;
   return query execute format(
     'select ring."time", ring.%I%s::double precision '
     'from online.%I as ring where ring."time" is not null '
     'order by ring."time" desc, ring.seq_no desc limit 1',
-    place.column_name,
-    case place.type when 'bit' then '::integer' end,
-    place.table_name
+    location.column_name,
+    case location.type when 'bit' then '::integer' end,
+    location.table_name
   );
 end
 $$;

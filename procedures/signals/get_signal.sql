@@ -12,7 +12,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
+  location record;
   rows_left integer := max_rows;
   rows_got integer;
 begin
@@ -39,7 +39,7 @@ begin
       limit max_rows;
     return;
   end if;
-  for place in
+  for location in
     select
       found.table_name,
       found.column_name,
@@ -52,16 +52,16 @@ begin
     order by found.begins
   loop
     perform ringlog.demand_number(
-      'get_signal', name, place.type, 'get_waveforms',
-      format(case when place.is_of_samples then 'get_%s' else 'get_%s_range' end, place.table_name)
+      'get_signal', name, location.type, 'get_waveforms',
+      format(case when location.is_of_samples then 'get_%s' else 'get_%s_range' end, location.table_name)
     );
-    perform ringlog.reads_archive(place.table_name, place.begins, place.ends);
-    if place.is_of_samples then
+    perform ringlog.reads_archive(location.table_name, location.begins, location.ends);
+    if location.is_of_samples then
       return query execute format(
         'select each."time", each.value%s::double precision from ringlog.%I($1, $2, $3, $4, $5) as each',
-        case place.type when 'bit' then '::integer' end,
-        'get_' || place.table_name
-      ) using name, place.begins, place.ends, rows_left, place.column_name::integer;
+        case location.type when 'bit' then '::integer' end,
+        'get_' || location.table_name
+      ) using name, location.begins, location.ends, rows_left, location.column_name::integer;
       get diagnostics rows_got = row_count;
       rows_left := rows_left - rows_got;
       continue;
@@ -70,10 +70,10 @@ begin
       'select logged."time", logged.%I%s::double precision '
       'from log.%I as logged where logged."time" >= $1 and logged."time" < $2 '
       'order by logged."time", logged.seq_no limit $3',
-      place.column_name,
-      case place.type when 'bit' then '::integer' end,
-      place.table_name
-    ) using place.begins, place.ends, rows_left;
+      location.column_name,
+      case location.type when 'bit' then '::integer' end,
+      location.table_name
+    ) using location.begins, location.ends, rows_left;
     get diagnostics rows_got = row_count;
     rows_left := rows_left - rows_got;
   end loop;

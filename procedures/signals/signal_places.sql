@@ -12,33 +12,33 @@ language sql
 stable
 as $$
   select
-    place.signal,
-    place.table_name,
-    place.column_name,
-    place.type,
-    place.unit,
+    location.signal,
+    location.table_name,
+    location.column_name,
+    location.type,
+    location.unit,
     -- a column's first signal also has earlier rows, such as imported ones, except those of the time when it was in
     -- another column
     case when exists (
       select from ringlog.signal as earlier
-      where earlier.table_name = place.table_name
-        and earlier.column_name = place.column_name
-        and earlier.valid_from < place.valid_from
-    ) then place.valid_from else coalesce((
+      where earlier.table_name = location.table_name
+        and earlier.column_name = location.column_name
+        and earlier.valid_from < location.valid_from
+    ) then location.valid_from else coalesce((
       select max(former.valid_to) from ringlog.signal as former
-      where former.signal = place.signal and former.valid_from < place.valid_from
+      where former.signal = location.signal and former.valid_from < location.valid_from
     ), '-infinity') end,
     case
       -- a sample belongs to the signal with its number, also where that was retired for a time
-      when exists (select from ringlog.sample_table where sample_table.table_name = place.table_name) then coalesce((
+      when exists (select from ringlog.sample_table where sample_table.table_name = location.table_name) then coalesce((
         select min(later.valid_from) from ringlog.signal as later
-        where later.signal = place.signal and later.valid_from > place.valid_from
+        where later.signal = location.signal and later.valid_from > location.valid_from
       ), 'infinity')
-      else coalesce(place.valid_to, 'infinity')
+      else coalesce(location.valid_to, 'infinity')
     end
-  from ringlog.signal as place
-  where place.signal = any(signal_places.names)
-  order by place.signal, place.valid_from
+  from ringlog.signal as location
+  where location.signal = any(signal_places.names)
+  order by location.signal, location.valid_from
 $$;
 
 comment on function ringlog.signal_places is

@@ -51,16 +51,16 @@ as $$
   -- a reversed range is empty
   select case
     when string_agg(written, '') is null then case when members ^@ '^' then '.' else '(?!)' end
-    else '[' || case when members ^@ '^' then '^' else '' end || string_agg(written, '' order by place) || ']'
+    else '[' || case when members ^@ '^' then '^' else '' end || string_agg(written, '' order by position) || ']'
   end
     from (
       select case
           when length(part[1]) = 1 then sys.literal(part[1])
           when left(part[1], 1) collate "C" <= right(part[1], 1) then
             sys.literal(left(part[1], 1)) || '-' || sys.literal(right(part[1], 1))
-        end, place
-        from regexp_matches(regexp_replace(members, '^\^', ''), '.-.|.', 'g') with ordinality as parts (part, place)
-    ) as parts (written, place)
+        end, position
+        from regexp_matches(regexp_replace(members, '^\^', ''), '.-.|.', 'g') with ordinality as parts (part, position)
+    ) as parts (written, position)
 $$;
 
 create function sys.matches(name text, pattern text, as_pattern boolean default true) returns boolean
@@ -178,7 +178,7 @@ $$;
 comment on function sys.announce_fitted(text, jsonb, numeric, text[]) is
 $$Announces a result whose texts are no wider than they must be, as ASE's sp_autoformat does: consoles keep room for the
 widest that a column may have. `query` is for format: each varchar(%s) in it is the width of the column of `names` in
-the same place; $1 and $2 are `data` and `number`.$$;
+the same position; $1 and $2 are `data` and `number`.$$;
 
 create function sys.demand_object(name text) returns integer
 language plpgsql stable

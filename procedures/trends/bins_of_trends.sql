@@ -42,7 +42,7 @@ begin
     select
       array_agg(asked.name order by asked.number) as names,
       summarised.levels,
-      bool_or(place.has_moved) as have_moved
+      bool_or(newest.has_moved) as have_moved
     from unnest(names) with ordinality as asked (name, number)
     left join (
       -- the newest table of each signal
@@ -52,9 +52,9 @@ begin
         bool_or(found.begins > from_time and found.begins < to_time) as has_moved
       from ringlog.trend_places(names) as found
       group by found.signal
-    ) as place on place.signal = asked.name
+    ) as newest on newest.signal = asked.name
     left join ringlog.summarised using (table_name)
-    group by place.table_name, summarised.levels
+    group by newest.table_name, summarised.levels
     order by min(asked.number)
   loop
     select coalesce(
@@ -76,13 +76,13 @@ begin
         max(date_bin(shortest, to_time - interval '1 microsecond', 'epoch') + shortest)
           filter (where to_time <= week.ends)
       into begins, ends
-      from ringlog.trend_places(same.names) as place
+      from ringlog.trend_places(same.names) as location
       join ringlog.summarised using (table_name)
       -- archived samples can be read
       join ringlog.logged_table using (table_name)
       cross join lateral (select summarised.levels[1] * interval '1 second') as length (shortest)
       join ringlog.cold_week as week
-        on week.table_name = place.table_name and week.recalled_until is null
+        on week.table_name = location.table_name and week.recalled_until is null
         and week.begins < to_time and from_time < week.ends;
       begins := coalesce(begins, from_time);
       ends := coalesce(ends, to_time);

@@ -28,7 +28,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  place record;
+  location record;
   part record;
   -- the rows of a part, or of many parts, each of which looks its own up
   logged text;
@@ -138,42 +138,42 @@ begin
     shown := format('to_timestamp(bin * %s::double precision)', seconds);
   end if;
 
-  for place in
+  for location in
     select found.table_name, found.begins, found.ends,
       found.type like 'numeric%' as is_numeric,
       known.is_of_samples,
-      array_agg(found.signal order by place) as signals,
-      array_agg(found.column_name order by place) as columns,
-      array_agg(found.scalar order by place) as scalars,
+      array_agg(found.signal order by position) as signals,
+      array_agg(found.column_name order by position) as columns,
+      array_agg(found.scalar order by position) as scalars,
       -- the columns' names in the summaries
-      array_agg(concat_ws('.', found.column_name, found.scalar) order by place) as names,
-      array_agg(found.type order by place) as types
+      array_agg(concat_ws('.', found.column_name, found.scalar) order by position) as names,
+      array_agg(found.type order by position) as types
     from ringlog.trend_places(names) as found
-    cross join lateral array_position(names, found.signal) as place
+    cross join lateral array_position(names, found.signal) as position
     join ringlog.every_table as known on known.table_name = found.table_name
     -- each signal of samples has times of its own
     group by found.table_name, found.begins, found.ends, is_numeric, known.is_of_samples,
       case when known.is_of_samples then found.column_name end
     order by found.begins, found.table_name
   loop
-    known := known || place.signals;
-    have_moved := have_moved or place.begins > from_time and place.begins < to_time;
-    of_columns := format('unnest(%L::text[]) with ordinality as column_ (name, position) cross join lateral', place.names);
-    signal_of := format('(%L::text[])', place.signals);
-    for i in 1 .. cardinality(place.signals) loop
-      continue when place.scalars[i] is not null;
-      if place.types[i] like '%[]' then
-        raise exception 'signal ''%'' is a waveform (%)', place.signals[i], place.types[i]
+    known := known || location.signals;
+    have_moved := have_moved or location.begins > from_time and location.begins < to_time;
+    of_columns := format('unnest(%L::text[]) with ordinality as column_ (name, position) cross join lateral', location.names);
+    signal_of := format('(%L::text[])', location.signals);
+    for i in 1 .. cardinality(location.signals) loop
+      continue when location.scalars[i] is not null;
+      if location.types[i] like '%[]' then
+        raise exception 'signal ''%'' is a waveform (%)', location.signals[i], location.types[i]
           using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.' || case
-            when place.types[i] like 'varchar%' then ''
-            else format(' For a trend call get_waveform_trend, or request %s.mean.', place.signals[i])
+            when location.types[i] like 'varchar%' then ''
+            else format(' For a trend call get_waveform_trend, or request %s.mean.', location.signals[i])
           end;
       end if;
-      if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then
-        raise exception 'signal ''%'' is % (%), not a number', place.signals[i],
-          case place.types[i] when 'datetime' then 'a time' else 'text' end, place.types[i]
+      if location.types[i] like 'varchar%' or location.types[i] in ('text', 'datetime') then
+        raise exception 'signal ''%'' is % (%), not a number', location.signals[i],
+          case location.types[i] when 'datetime' then 'a time' else 'text' end, location.types[i]
           using errcode = 'datatype_mismatch', hint = format(
-            case when place.is_of_samples then 'Call get_%s.' else 'Call get_%s_range.' end, place.table_name
+            case when location.is_of_samples then 'Call get_%s.' else 'Call get_%s_range.' end, location.table_name
           );
       end if;
     end loop;
@@ -184,15 +184,15 @@ begin
       with part as materialized (
         select part.*, count(*) filter (where part.level = 0) over () > 8 as are_many
         from unnest(within * tstzmultirange(
-          tstzrange(greatest(from_time, place.begins), greatest(from_time, place.begins, least(to_time, place.ends)))
+          tstzrange(greatest(from_time, location.begins), greatest(from_time, location.begins, least(to_time, location.ends)))
         )) as span
         cross join lateral ringlog.summary_parts(
-          place.table_name,
+          location.table_name,
           lower(span),
           upper(span),
           -- a numeric has no summaries
-          case when place.is_numeric then null else coalesce(seconds, 1) end,
-          case when place.is_of_samples then place.columns[1] end
+          case when location.is_numeric then null else coalesce(seconds, 1) end,
+          case when location.is_of_samples then location.columns[1] end
         ) as part
       )
       select level, begins, ends, array[begins] as starts, array[ends] as stops from part where level > 0 or not are_many
@@ -200,24 +200,24 @@ begin
       select 0, min(begins), max(ends), array_agg(begins), array_agg(ends) from part where level = 0 and are_many having count(*) > 0
     loop
       are_apart := are_apart and cardinality(part.starts) = 1 and (
-        part.begins = greatest(from_time, place.begins) or seconds > 0 and extract(epoch from part.begins) % seconds = 0
+        part.begins = greatest(from_time, location.begins) or seconds > 0 and extract(epoch from part.begins) % seconds = 0
       );
       if part.level = 0 then
-        if place.is_of_samples then
-          perform ringlog.reads_archive(place.table_name, each.begins, each.ends)
+        if location.is_of_samples then
+          perform ringlog.reads_archive(location.table_name, each.begins, each.ends)
           from unnest(part.starts, part.stops) as each (begins, ends);
         else
-          perform ringlog.demand_online(place.table_name, each.begins, each.ends)
+          perform ringlog.demand_online(location.table_name, each.begins, each.ends)
           from unnest(part.starts, part.stops) as each (begins, ends);
         end if;
         logged := format(
           case
-            when place.is_of_samples then
+            when location.is_of_samples then
               '(select each."time", each.nanoseconds as seq_no, each.value as %2$I from ringlog.%3$I(null, %4$s, %5$s, null, %2$s) as each offset 0)'
             when cardinality(part.starts) = 1 then 'weeks.%1$I'
             else '(select * from weeks.%1$I as each where each."time" >= %4$s and each."time" < %5$s offset 0)'
           end,
-          place.table_name, place.columns[1], 'get_' || place.table_name,
+          location.table_name, location.columns[1], 'get_' || location.table_name,
           case when cardinality(part.starts) = 1 then quote_literal(part.begins) else 'part.begins' end,
           case when cardinality(part.starts) = 1 then quote_literal(part.ends) else 'part.ends' end
         );
@@ -231,7 +231,7 @@ begin
         sources := concat_ws(' union all ', sources, (
           select format(
             case
-              when cardinality(place.columns) = 1 then format(
+              when cardinality(location.columns) = 1 then format(
                 'select 1::bigint, bin, at, n, min, max, mean, first, last, nans, nulls, squares '
                 'from (%s) as value',
                 replace(of_rows, 'array[%s]', '%s')
@@ -240,7 +240,7 @@ begin
                 'select value.position, bin, at, value.n, value.min, value.max, value.mean, value.first, value.last, '
                 '  value.nans, value.nulls, value.squares '
                 'from (%s) as bin cross join lateral unnest('
-                '  (select array_agg(position) from generate_series(1, ' || cardinality(place.columns) || ') as position), '
+                '  (select array_agg(position) from generate_series(1, ' || cardinality(location.columns) || ') as position), '
                 '  n, min, max, mean, first, last, nans, nulls, squares'
                 ') as value (position, n, min, max, mean, first, last, nans, nulls, squares)',
                 of_rows
@@ -265,7 +265,7 @@ begin
             ), ' ') filter (where scalar is not null),
             part.begins, part.ends
           )
-          from unnest(place.columns, place.types, place.scalars)
+          from unnest(location.columns, location.types, location.scalars)
             with ordinality as column_ (name, type, scalar, number)
           cross join lateral (
             select case
@@ -344,7 +344,7 @@ begin
             string_agg(format('nullif(last[at + %s], ''NaN'')', k), ', ' order by k desc),
             string_agg(format('nans[at + %s]', k), ' + ' order by k),
             string_agg(format('nulls[at + %s]', k), ' + ' order by k),
-            place.table_name, length
+            location.table_name, length
           )
           from generate_series(1, factor) as k
         ));
@@ -368,23 +368,23 @@ begin
         'n, min, max, mean, first, last, nans, nulls, squares from %s (%s) as span',
         bin_of_span,
         of_columns,
-        format(of_parts, spans, format(blocks, place.table_name), squares_of_block)
+        format(of_parts, spans, format(blocks, location.table_name), squares_of_block)
       ));
     end if;
     eldest := null;
-    if lacking is not null and not place.is_of_samples and exists (
-      select from unnest(place.columns) as name
+    if lacking is not null and not location.is_of_samples and exists (
+      select from unnest(location.columns) as name
       where (
         select min(own.valid_from) from ringlog.signal as own
-        where own.table_name = place.table_name and own.column_name = name
-      ) > (select min(each.valid_from) from ringlog.signal as each where each.table_name = place.table_name)
+        where own.table_name = location.table_name and own.column_name = name
+      ) > (select min(each.valid_from) from ringlog.signal as each where each.table_name = location.table_name)
     ) then
       -- a later column has no blocks of the time before; its rows are null there
       execute format(
         'select attname || scalar from pg_attribute cross join unnest(array['''', ''.length'']) as scalar '
         'cross join lateral (select min(begins) as begun from summary.%I where level = $1 and column_name = attname || scalar) '
         'where attrelid = %L::regclass and attnum > 0 and not attisdropped and begun is not null order by begun limit 1',
-        place.table_name, format('weeks.%I', place.table_name)
+        location.table_name, format('weeks.%I', location.table_name)
       ) into eldest using shortest;
     end if;
     if eldest is not null then
@@ -408,8 +408,8 @@ begin
         bin_of_span,
         of_columns,
         lacking,
-        replace(format(blocks, place.table_name), 'column_.name', quote_literal(eldest)),
-        place.table_name
+        replace(format(blocks, location.table_name), 'column_.name', quote_literal(eldest)),
+        location.table_name
       ));
       are_apart := false;
     end if;
@@ -428,15 +428,15 @@ begin
       groups := concat_ws(' union all ', format(
         'select to_timestamp(number * level::double precision), n::bigint, '
         'min, max, mean, first, last, nans::bigint, nulls::bigint, squares from (%s) as span',
-        format(of_parts, bins, format(blocks, place.table_name), squares_of_block)
+        format(of_parts, bins, format(blocks, location.table_name), squares_of_block)
       ), groups);
     end if;
     if whole_parts = 1 and query is null then
       query := format('select %s[column_.position], %s from %s (%s) as bin (%2$s)', signal_of, figures, of_columns, groups);
     elsif whole_parts = 1 and eldest is null and extract(epoch from
       -- each signal scans all gathered spans
-      least(to_time, place.ends) - whole_ends + (whole_begins - greatest(from_time, place.begins))
-    ) / seconds * cardinality(place.signals) ^ 2 < 100000 then
+      least(to_time, location.ends) - whole_ends + (whole_begins - greatest(from_time, location.begins))
+    ) / seconds * cardinality(location.signals) ^ 2 < 100000 then
       -- it lies before and after the others, so all are in order
       query := format(
         'with gathered (position, %1$s) as materialized (%2$s order by 1, 2) '

@@ -12,8 +12,8 @@ as $$
 declare
   kind text;
 begin
-  select place.type into kind
-  from ringlog.signal_places(array[get_states.name]) as place where place.type in ('real', 'double') limit 1;
+  select location.type into kind
+  from ringlog.signal_places(array[get_states.name]) as location where location.type in ('real', 'double') limit 1;
   if found then
     raise exception 'get_states: signal ''%'' is % and has no states', name, kind
       using errcode = 'datatype_mismatch', hint = 'Call get_statistics.';

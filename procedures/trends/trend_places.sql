@@ -11,17 +11,17 @@ returns table (
 language sql
 stable
 as $$
-  select place.signal, place.table_name, place.column_name, null, place.type, place.begins, place.ends
-  from ringlog.signal_places(trend_places.names) as place
+  select location.signal, location.table_name, location.column_name, null, location.type, location.begins, location.ends
+  from ringlog.signal_places(trend_places.names) as location
   union all
-  select asked.name, place.table_name, place.column_name, asked.scalar, place.type, place.begins, place.ends
+  select asked.name, location.table_name, location.column_name, asked.scalar, location.type, location.begins, location.ends
   from (
     select known.name, substring(known.name from '\.(min|max|mean|rms|length)$') as scalar
     from unnest(trend_places.names) as known (name)
     where not exists (select from ringlog.signal where signal.signal = known.name)
   ) as asked
-  cross join lateral ringlog.signal_places(array[left(asked.name, -1 - length(asked.scalar))]) as place
-  where place.type like '%[]' and place.type not like 'varchar%'
+  cross join lateral ringlog.signal_places(array[left(asked.name, -1 - length(asked.scalar))]) as location
+  where location.type like '%[]' and location.type not like 'varchar%'
 $$;
 
 comment on function ringlog.trend_places is

@@ -27,9 +27,9 @@ declare
   kind text;
   other text;
 begin
-  select place.type into kind
-  from ringlog.signal_places(array[name]) as place
-  order by place.begins desc limit 1;
+  select location.type into kind
+  from ringlog.signal_places(array[name]) as location
+  order by location.begins desc limit 1;
   if not found then
     perform ringlog.demand_here(array[name]);
     raise exception 'there is no signal ''%''', name

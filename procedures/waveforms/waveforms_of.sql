@@ -13,7 +13,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
+  location record;
   query text;
   points text;
   log text;
@@ -28,7 +28,7 @@ begin
     raise exception 'there is no signal ''%''', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
-  for place in
+  for location in
     select signal.table_name, signal.column_name, signal.type, signal.valid_from, signal.valid_to, known.is_of_samples,
       -- a column's first signal also has earlier rows, such as imported ones
       not exists (
@@ -44,23 +44,23 @@ begin
       case when newest_first then signal.valid_from end desc,
       signal.valid_from
   loop
-    if place.type not like '%[]' then
-      raise exception 'signal ''%'' is no waveform (%)', name, place.type
+    if location.type not like '%[]' then
+      raise exception 'signal ''%'' is no waveform (%)', name, location.type
         using errcode = 'datatype_mismatch', hint = 'Call get_signal.';
     end if;
-    if place.type like 'varchar%' then
-      raise exception 'signal ''%'' is no waveform of numbers (%)', name, place.type
-        using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+    if location.type like 'varchar%' then
+      raise exception 'signal ''%'' is no waveform of numbers (%)', name, location.type
+        using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', location.table_name);
     end if;
     -- PostgreSQL computes with a boolean only as an integer
     points := format(
       '%I::%s',
-      case when place.is_of_samples then 'value' else place.column_name end,
-      case place.type when 'bit[]' then 'integer[]::double precision[]' else 'double precision[]' end
+      case when location.is_of_samples then 'value' else location.column_name end,
+      case location.type when 'bit[]' then 'integer[]::double precision[]' else 'double precision[]' end
     );
-    lower := greatest(begins, case when not place.is_first then place.valid_from end);
-    upper := least(ends, place.valid_to);
-    if newest_first and place.is_of_samples then
+    lower := greatest(begins, case when not location.is_first then location.valid_from end);
+    upper := least(ends, location.valid_to);
+    if newest_first and location.is_of_samples then
       -- usually the newest sample is a reading
       foreach since in array array[ends, case when isfinite(ends) then ends else now() end - interval '14 days', begins]
       loop
@@ -71,9 +71,9 @@ begin
               'select got."time", got.%1$s from ringlog.%3$I(null, $2, $1 + interval ''1 microsecond'', null, $3) as got'
               ' where got.value is not null order by got."time" desc, got.nanoseconds desc limit 1'
           end,
-          points, 'get_' || place.table_name || '_at', 'get_' || place.table_name
+          points, 'get_' || location.table_name || '_at', 'get_' || location.table_name
         )
-        into "time", value using upper, greatest(case when since < ends then since end, lower), place.column_name::integer;
+        into "time", value using upper, greatest(case when since < ends then since end, lower), location.column_name::integer;
         exit when value is not null or "time" is null and since = ends;
       end loop;
       if value is not null then
@@ -83,11 +83,11 @@ begin
       continue;
     end if;
     log := case
-      when place.is_of_samples then format(
+      when location.is_of_samples then format(
         '(select got."time", got.nanoseconds as seq_no, got.value from ringlog.%I(null, $1, $2, null, %s) as got)',
-        'get_' || place.table_name, place.column_name
+        'get_' || location.table_name, location.column_name
       )
-      else format('log.%I', place.table_name)
+      else format('log.%I', location.table_name)
     end;
     query := case
       when newest_first then
@@ -103,10 +103,10 @@ begin
       when every_nth > 1 then
         'select numbered."time", numbered.value from ('
         '  select logged."time", logged.seq_no, logged.%1$s as value,'
-        '    row_number() over (order by logged."time", logged.seq_no) as place'
+        '    row_number() over (order by logged."time", logged.seq_no) as number'
         '  from %5$s as logged'
         '  where logged."time" >= $1 and logged."time" < $2 and logged.%6$I is not null'
-        ') as numbered where (numbered.place - 1) %% $3 = 0'
+        ') as numbered where (numbered.number - 1) %% $3 = 0'
         ' order by numbered."time", numbered.seq_no limit $4'
       else
         'select logged."time", logged.%1$s from %5$s as logged'
@@ -114,9 +114,9 @@ begin
         ' order by logged."time", logged.seq_no limit $4'
     end;
     if not newest_first then
-      perform ringlog.reads_archive(place.table_name, lower, upper);
+      perform ringlog.reads_archive(location.table_name, lower, upper);
       return query execute format(
-        query, points, null, null, null, log, case when place.is_of_samples then 'value' else place.column_name end
+        query, points, null, null, null, log, case when location.is_of_samples then 'value' else location.column_name end
       )
         using lower, upper, every_nth, rows_left;
       get diagnostics rows_got = row_count;
@@ -128,14 +128,14 @@ begin
     foreach since in array
       array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
     loop
-      execute format(query, points, place.table_name, place.column_name, 'weeks')
+      execute format(query, points, location.table_name, location.column_name, 'weeks')
       into "time", value using greatest(since, lower), upper;
       exit when "time" is not null or since = begins;
     end loop;
     lower := coalesce("time", lower);
     -- a later one may be in the archive
-    if ringlog.reads_archive(place.table_name, lower, upper + interval '1 microsecond') then
-      execute format(query, points, place.table_name, place.column_name, 'log')
+    if ringlog.reads_archive(location.table_name, lower, upper + interval '1 microsecond') then
+      execute format(query, points, location.table_name, location.column_name, 'log')
       into "time", value using lower, upper;
     end if;
     if "time" is not null then

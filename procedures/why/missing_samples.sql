@@ -30,9 +30,9 @@ begin
               limit 1
             ) as block
             cross join lateral (
-              select each."time", %2$s as is_null, block.severities[each.place] as severity,
-                block.statuses[each.place] as status
-              from unnest(block.times) with ordinality as each ("time", place)
+              select each."time", %2$s as is_null, block.severities[each.position] as severity,
+                block.statuses[each.position] as status
+              from unnest(block.times) with ordinality as each ("time", position)
             ) as stored
             where ringlog.moment(stored."time") < $2
             order by stored."time" desc
@@ -69,7 +69,7 @@ begin
       where sample.next > $2 and (sample.is_null and sample.next > sample."time" or sample.next > sample."time" + interval '1 second')
     $query$,
     table_name,
-    case when is_waveform then 'block.points is null' else 'block.samples[each.place] is null' end,
+    case when is_waveform then 'block.points is null' else 'block.samples[each.position] is null' end,
     'get_' || table_name
   ) using number, from_time, to_time;
 end

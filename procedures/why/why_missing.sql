@@ -14,13 +14,13 @@ declare
   ends constant timestamptz := least(coalesce(to_time, now()), now());
   begins constant timestamptz := coalesce(from_time, ends - interval '1 day');
   asked constant tstzrange := case when begins <= ends then tstzrange(begins, ends) end;
-  place record;
+  location record;
   piece record;
   stored tstzmultirange := '{}';
   kinds text[] := '{}';
   spans tstzrange[] := '{}';
   details text[] := '{}';
-  places text[] := '{}';
+  locations text[] := '{}';
 begin
   if asked is null or not (isfinite(begins) and isfinite(ends)) then
     raise exception 'why_missing: from_time (%) must be before to_time (%) and now, and finite', begins, ends
@@ -44,41 +44,41 @@ begin
     return;
   end if;
 
-  for place in
+  for location in
     select found.table_name, found.column_name, known.is_of_samples,
       greatest(begins, found.begins) as begins, least(ends, found.ends) as ends
     from ringlog.signal_places(array[name]) as found
     join ringlog.every_table as known on known.table_name = found.table_name
     order by found.begins
   loop
-    places := places || array[place.table_name, place.column_name];
-    continue when place.begins >= place.ends;
-    stored := stored + tstzmultirange(tstzrange(place.begins, place.ends));
+    locations := locations || array[location.table_name, location.column_name];
+    continue when location.begins >= location.ends;
+    stored := stored + tstzmultirange(tstzrange(location.begins, location.ends));
     for piece in
       with cold as (
-        select week.file, tstzrange(week.begins, week.ends) * tstzrange(place.begins, place.ends) as at
+        select week.file, tstzrange(week.begins, week.ends) * tstzrange(location.begins, location.ends) as at
         from ringlog.cold_week as week
-        where week.table_name = place.table_name and week.recalled_until is null and week.rows > 0
-          and tstzrange(week.begins, week.ends) && tstzrange(place.begins, place.ends)
+        where week.table_name = location.table_name and week.recalled_until is null and week.rows > 0
+          and tstzrange(week.begins, week.ends) && tstzrange(location.begins, location.ends)
       )
       select cold.file, cold.at from cold
       union all
       select null, each.at
       from unnest(
-        tstzmultirange(tstzrange(place.begins, place.ends)) - coalesce((select range_agg(cold.at) from cold), '{}')
+        tstzmultirange(tstzrange(location.begins, location.ends)) - coalesce((select range_agg(cold.at) from cold), '{}')
       ) as each (at)
     loop
       begin
-        perform ringlog.reads_archive(place.table_name, lower(piece.at), upper(piece.at));
+        perform ringlog.reads_archive(location.table_name, lower(piece.at), upper(piece.at));
         select kinds || array_agg(found.kind), spans || array_agg(found.at), details || array_agg(found.detail)
         into kinds, spans, details
         from (
-          select each.* from ringlog.missing_rows(place.table_name, place.column_name, lower(piece.at), upper(piece.at)) as each
-          where not place.is_of_samples
+          select each.* from ringlog.missing_rows(location.table_name, location.column_name, lower(piece.at), upper(piece.at)) as each
+          where not location.is_of_samples
           union all
-          select each.* from ringlog.missing_samples(place.table_name, case when place.is_of_samples then place.column_name::integer end,
+          select each.* from ringlog.missing_samples(location.table_name, case when location.is_of_samples then location.column_name::integer end,
             lower(piece.at), upper(piece.at)) as each
-          where place.is_of_samples
+          where location.is_of_samples
         ) as found;
       exception when others then
         if piece.file is null then
@@ -104,8 +104,8 @@ begin
         where each.table_name = given.table_name and each.column_name = given.column_name
       ) else array[name, regexp_replace(name, '\.(SEVR|STAT|TIME|DIM1|DIM2)$', ''), given.column_name] end as names
     from (
-      select places[number] as table_name, places[number + 1] as column_name
-      from generate_series(1, cardinality(places), 2) as number
+      select locations[number] as table_name, locations[number + 1] as column_name
+      from generate_series(1, cardinality(locations), 2) as number
     ) as given
     join ringlog.every_table as known on known.table_name = given.table_name
     left join ringlog.how_taken as taken on taken.table_name = given.table_name

@@ -30,24 +30,24 @@ declare
 begin
   for known in
     select
-      place.table_name,
-      place.cycle,
-      place.week,
+      logged.table_name,
+      logged.cycle,
+      logged.week,
       arrival.called,
       prepared.name is not null as is_prepared,
       case
-        when place.week is null then
+        when logged.week is null then
           -- times as constants: only their weeks are opened
           format(
             'select (select max("time") from online.%I), (select count(*) / 60.0 from weeks.%I'
             ' where "time" > %L and "time" <= %L)',
-            place.table_name, place.table_name, since, until
+            logged.table_name, logged.table_name, since, until
           )
         else
           format(
             'select (select max("time") from online.%I), (select count(*) / 60.0 from log.%I'
             ' where "time" > $1 and "time" <= $2)',
-            place.table_name, place.week
+            logged.table_name, logged.week
           )
       end as query
     from (
@@ -65,9 +65,9 @@ begin
         and until < next_monday
         and has_table_privilege(weeks.oid, 'select')
       where not retired and (names is null or logged_table.table_name = any(names))
-    ) as place
-    left join pg_prepared_statements as prepared on again and prepared.name = place.week
-    left join ringlog.arrivals() as arrival on arrival.table_name = place.table_name
+    ) as logged
+    left join pg_prepared_statements as prepared on again and prepared.name = logged.week
+    left join ringlog.arrivals() as arrival on arrival.table_name = logged.table_name
     order by 1
   loop
     table_name := known.table_name;

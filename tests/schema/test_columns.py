@@ -95,8 +95,8 @@ def test_a_put_of_many_columns_takes_little_memory(engine: sa.Engine, connect: C
 AWKWARD = (
     # names in the procedures
     "r", "n", "at", "ring", "log", "logged", "latest", "newest", "next", "period", "found", "in_force",
-    "rows", "from_time", "to_time", "max_rows", "name", "value", "place", "signal", "put_t", "get_t",
-    "online",
+    "rows", "from_time", "to_time", "max_rows", "name", "value", "location", "chosen", "signal", "put_t",
+    "get_t", "online",
     # words of SQL
     "select", "order", "user", "table", "desc", "end", "row", "values", "limit", "null", "default", "all",
     "date", "timestamp", "current_user", "when", "check",

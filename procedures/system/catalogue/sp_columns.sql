@@ -62,7 +62,7 @@ begin
     case when types.sub is null then types.odbc else 9 end::smallint,
     types.sub::smallint,
     case when types.characters is not null then types.odbc_length end,
-    columns.place,
+    columns.position,
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks,
     0::smallint,
     0::smallint,
@@ -153,7 +153,7 @@ begin
     case when types.ase_odbc between 91 and 93 then 9 else types.ase_odbc end::smallint,
     case when types.ase_odbc between 91 and 93 then types.ase_odbc - 90 end::smallint,
     case when types.characters is not null then types.ase_length end,
-    columns.place,
+    columns.position,
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types

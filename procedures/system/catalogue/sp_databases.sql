@@ -5,8 +5,8 @@ as $$
   select
     databases.name::sys.sysname,
     least((sys.size_of(databases.oid) + 1023) / 1024, 2147483647)::integer,
-    (select sys.remark(said.value) from sys.properties(pg_catalog.obj_description(databases.oid, 'pg_namespace')) as said
-      where said.name = 'MS_Description')
+    (select sys.remark(property.value) from sys.properties(pg_catalog.obj_description(databases.oid, 'pg_namespace')) as property
+      where property.name = 'MS_Description')
   from sys.every_database as databases
   order by 1
 $$;

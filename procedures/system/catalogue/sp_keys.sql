@@ -20,12 +20,12 @@ begin
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
-    places.place::smallint,
+    members.position::smallint,
     keys.name::sys.sysname
   from sys.every_relation as relations
   join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
-  cross join lateral unnest(keys.columns) with ordinality as places (number, place)
-  join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = places.number
+  cross join lateral unnest(keys.columns) with ordinality as members (number, position)
+  join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = members.number
   where relations.oid = any (named) and sys.matches(relations.schema, nullif(table_owner, ''))
   order by 1, 2, 3, 5;
   perform sys.leave(before);
@@ -68,7 +68,7 @@ begin
     relations.schema::sys.sysname,
     relations.name::sys.sysname,
     sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
-    places.place::smallint,
+    pairs.position::smallint,
     -- ODBC: 0 cascade, 1 no action, 2 set null, 3 set default
     (strpos('cand', replace(keys.update_action::text, 'r', 'a')) - 1)::smallint,
     (strpos('cand', replace(keys.delete_action::text, 'r', 'a')) - 1)::smallint,
@@ -86,11 +86,11 @@ begin
   left join pg_catalog.pg_constraint as referenced_keys
     on referenced_keys.conindid = keys.index and referenced_keys.contype in ('p', 'u')
   cross join lateral unnest(keys.columns, keys.referenced_columns) with ordinality
-    as places (from_column, to_column, place)
+    as pairs (from_column, to_column, position)
   join pg_catalog.pg_attribute as columns
-    on columns.attrelid = relations.oid and columns.attnum = places.from_column
+    on columns.attrelid = relations.oid and columns.attnum = pairs.from_column
   join pg_catalog.pg_attribute as target_columns
-    on target_columns.attrelid = targets.oid and target_columns.attnum = places.to_column
+    on target_columns.attrelid = targets.oid and target_columns.attnum = pairs.to_column
   where keys.type = 'F'
     and sys.matches(relations.name, nullif(fktable_name, ''), false)
     and sys.matches(targets.relname, nullif(pktable_name, ''), false)

@@ -29,7 +29,7 @@ begin
     indexes.name::sys.sysname,
     -- ODBC: 0 statistics of the table, 1 a clustered index, 3 one that is neither clustered nor hashed
     case indexes.number when 0 then 0 when 1 then 1 else 3 end::smallint,
-    columns.place::smallint,
+    columns.position::smallint,
     columns.name::sys.sysname,
     case when columns.is_descending then 'D' when columns.is_descending is not null then 'A' end::sys.sysname,
     nullif(classes.reltuples, -1)::bigint,
@@ -47,7 +47,7 @@ begin
   ) as indexes on true
   -- for each index: joined, all columns of the database would be read
   left join lateral (
-    select listed.place, listed.name, listed.is_descending
+    select listed.position, listed.name, listed.is_descending
     from sys.every_index_column as listed
     where listed.relation = relations.oid and listed.number = indexes.number and listed.is_key
     offset 0
@@ -98,11 +98,11 @@ begin
       1::smallint
     from sys.every_relation as relations
     join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
-    cross join lateral unnest(keys.columns) with ordinality as places (number, place)
-    join sys.every_column as columns on columns.relation = relations.oid and columns.number = places.number
+    cross join lateral unnest(keys.columns) with ordinality as members (number, position)
+    join sys.every_column as columns on columns.relation = relations.oid and columns.number = members.number
     cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
     where relations.oid = any (named) and columns.relation = any (named) and sys.matches(relations.schema, nullif(table_owner, ''))
-    order by places.place;
+    order by members.position;
   end if;
   perform sys.leave(before);
 end

@@ -84,23 +84,23 @@ begin
     types.odbc_length,
     types.odbc_scale::smallint,
     types.radix::smallint,
-    (parameters.place > 0)::integer::smallint,
+    (parameters.position > 0)::integer::smallint,
     null::sys.remarks,
     null::sys.remarks,
     case when types.sub is null then types.odbc else 9 end::smallint,
     types.sub::smallint,
     case when types.characters is not null then types.odbc_length end,
-    parameters.place,
-    case when parameters.place > 0 then 'YES' else 'NO' end::sys.remarks,
+    parameters.position,
+    case when parameters.position > 0 then 'YES' else 'NO' end::sys.remarks,
     types.ss_nullable::smallint
   from sys.procedures_named(procedure_name, procedure_owner, fusepattern) as procedures
   cross join lateral (
     -- ODBC: 1 input, 2 input and output, 5 return value
     select '@RETURN_VALUE' as name, 5 as kind, 'integer'::regtype::oid as type, -1 as typmod, null as declared,
-      0 as place
+      0 as position
     union all
     select '@' || listed.name, case when listed.is_output then 2 else 1 end, listed.type, listed.typmod, listed.declared,
-      listed.place
+      listed.position
     from sys.every_stored_parameter as listed
     where listed.procedure = procedures.oid
   ) as parameters

@@ -101,11 +101,11 @@ select
   case owners.class when 0 then 'DATABASE' when 7 then 'INDEX' else 'OBJECT_OR_COLUMN' end::sys.sysname as class_desc,
   owners.major::integer as major_id,
   owners.minor::integer as minor_id,
-  said.name::sys.sysname as name,
-  said.value
+  properties.name::sys.sysname as name,
+  properties.value
 from sys.every_property_owner as owners
-cross join lateral sys.properties(owners.comment, owners.is_text) as said
-where (said.name <> 'MS_Description' or coalesce(owners.kind1, '') not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN')
+cross join lateral sys.properties(owners.comment, owners.is_text) as properties
+where (properties.name <> 'MS_Description' or coalesce(owners.kind1, '') not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN')
   -- most comments are texts and declarations
   and (owners.comment like E'%\n-- extended properties: {%' or not owners.is_text and owners.comment not like 'T-SQL %')
 union all
@@ -215,7 +215,7 @@ begin
     perform tsql.raise(15135, 16, 8, format('Object is invalid. Extended properties are not permitted on ''%s'', or the object '
       'does not exist.', shown));
   end if;
-  is_there := exists (select from sys.properties(owner.comment, owner.is_text) as said where said.name = property);
+  is_there := exists (select from sys.properties(owner.comment, owner.is_text) as properties where properties.name = property);
   if procedure = 'sp_addextendedproperty' and is_there then
     perform tsql.raise(15233, 16, 1, format('Property cannot be added. Property ''%s'' already exists for ''%s''.', property, shown));
   elsif procedure <> 'sp_addextendedproperty' and not is_there then

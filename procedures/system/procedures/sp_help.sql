@@ -101,12 +101,12 @@ begin
       case when $1::boolean then sys.ase_bytes(types.characters, types.bytes, types.ase_length) else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
-      parameters.place as "Param_order",
+      parameters.position as "Param_order",
       case when parameters.is_output then 'yes' else 'no' end::varchar(3) as "Output"
     from sys.every_stored_parameter as parameters
     cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
     where parameters.procedure = $2::integer::oid
-    order by parameters.place
+    order by parameters.position
     $query$, to_jsonb(ase), id, 'Parameter_name', 'Type');
   end if;
   return 0;

@@ -2,8 +2,8 @@
 create function sys.column_list(relation oid, numbers smallint[]) returns text
 language sql stable
 as $$
-  select string_agg(columns.name, ', ' order by listed.place)
-  from unnest(numbers) with ordinality as listed (number, place)
+  select string_agg(columns.name, ', ' order by listed.position)
+  from unnest(numbers) with ordinality as listed (number, position)
   join sys.every_column as columns on columns.relation = column_list.relation and columns.number = listed.number
 $$;
 
@@ -23,7 +23,7 @@ begin
     action (code, words) as (
       values (0, 'No Action'), (1, 'Cascade'), (2, 'Set Null'), (3, 'Set Default')
     ),
-    found (place, type, name, deleted, updated, enabled, keys) as (
+    found (line, type, name, deleted, updated, enabled, keys) as (
       select
         1,
         format('%s (%sclustered)', case keys.type when 'PK' then 'PRIMARY KEY' else 'UNIQUE' end,
@@ -34,10 +34,10 @@ begin
       where keys.relation = id::oid and keys.type in ('PK', 'UQ')
       union all
       select
-        line.place,
+        line.number,
         'FOREIGN KEY', keys.name, deleting.words, updating.words,
         case when foreign_keys.is_disabled then 'Disabled' else 'Enabled' end,
-        case line.place
+        case line.number
           when 1 then sys.column_list(keys.relation, keys.columns)
           else format('REFERENCES %s (%s)', referenced.name, sys.column_list(keys.referenced, keys.referenced_columns))
         end
@@ -46,7 +46,7 @@ begin
       join sys.every_relation as referenced on referenced.oid = keys.referenced
       join action as deleting on deleting.code = foreign_keys.delete_referential_action
       join action as updating on updating.code = foreign_keys.update_referential_action
-      cross join (values (1), (2)) as line (place)
+      cross join (values (1), (2)) as line (number)
       where keys.relation = id::oid and keys.type = 'F'
       union all
       select
@@ -68,15 +68,15 @@ begin
     )
   select
     -- the second line of a foreign key names only the referenced table
-    case found.place when 1 then found.type else ' ' end::sys.line,
-    case found.place when 1 then found.name else ' ' end::sys.sysname,
-    case found.place when 1 then found.deleted else ' ' end::varchar,
-    case found.place when 1 then found.updated else ' ' end::varchar,
-    case found.place when 1 then found.enabled else ' ' end::varchar,
-    case when found.place = 2 then ' ' when found.enabled = '(n/a)' then '(n/a)' else 'Is_For_Replication' end::varchar,
+    case found.line when 1 then found.type else ' ' end::sys.line,
+    case found.line when 1 then found.name else ' ' end::sys.sysname,
+    case found.line when 1 then found.deleted else ' ' end::varchar,
+    case found.line when 1 then found.updated else ' ' end::varchar,
+    case found.line when 1 then found.enabled else ' ' end::varchar,
+    case when found.line = 2 then ' ' when found.enabled = '(n/a)' then '(n/a)' else 'Is_For_Replication' end::varchar,
     found.keys::sys.list
   from found
-  order by found.type, found.name, found.place;
+  order by found.type, found.name, found.line;
   if not found then
     raise notice 'No constraints are defined on object ''%'', or you do not have permissions.', objname;
   end if;

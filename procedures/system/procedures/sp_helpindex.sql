@@ -15,7 +15,7 @@ begin
       || ' located on PRIMARY')::sys.line,
     (
       select string_agg(columns.name || case when columns.is_descending then '(-)' else '' end, ', '
-        order by columns.place)
+        order by columns.position)
       from sys.every_index_column as columns
       where columns.oid = indexes.oid and columns.is_key
     )::sys.list

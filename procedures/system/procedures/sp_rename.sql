@@ -6,8 +6,8 @@ declare
   own constant text := sys.parsename(objname, 1);
   is_part constant boolean := kind in ('column', 'index');
   whole constant text := case when is_part then
-    (select string_agg(part, '.' order by place desc)
-     from (values (2, sys.parsename(objname, 2)), (3, sys.parsename(objname, 3)), (4, sys.parsename(objname, 4))) as parts (place, part)
+    (select string_agg(part, '.' order by position desc)
+     from (values (2, sys.parsename(objname, 2)), (3, sys.parsename(objname, 3)), (4, sys.parsename(objname, 4))) as parts (position, part)
      where part <> '')
     else objname end;
   id constant oid := sys.object_id(whole)::oid;
@@ -51,14 +51,14 @@ begin
         coalesce(substring(listed.comment from '^T-SQL "(?:[^"]|"")+"([^\n]*)'), ''))]);
     end if;
   elsif kind = 'index' then
-    select classes.oid::regclass as index_, classes.relname = tsql.stored_name(tables.relname || '.' || said.name) as is_qualified,
+    select classes.oid::regclass as index_, classes.relname = tsql.stored_name(tables.relname || '.' || shown.name) as is_qualified,
       tables.relname as parent
     into listed
     from pg_catalog.pg_index
     join pg_catalog.pg_class as classes on classes.oid = indexrelid
     join pg_catalog.pg_class as tables on tables.oid = indrelid
-    cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as said (name)
-    where indrelid = id and lower(own) in (lower(classes.relname), lower(said.name))
+    cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as shown (name)
+    where indrelid = id and lower(own) in (lower(classes.relname), lower(shown.name))
     limit 1;
     if listed is null then
       perform sys.none_to_rename(objname, kind);
@@ -71,12 +71,12 @@ begin
     perform sys.taken_by_another(newname, kind);
   elsif relation is not null then
     for listed in
-      select classes.oid::regclass as index_, said.name
+      select classes.oid::regclass as index_, shown.name
       from pg_catalog.pg_index
       join pg_catalog.pg_class as classes on classes.oid = indexrelid
       join pg_catalog.pg_class as tables on tables.oid = indrelid
-      cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as said (name)
-      where indrelid = id and classes.relname = tsql.stored_name(tables.relname || '.' || said.name)
+      cross join sys.shown_index(classes.oid, null, null, classes.relname, tables.relname) as shown (name)
+      where indrelid = id and classes.relname = tsql.stored_name(tables.relname || '.' || shown.name)
     loop
       execute format('alter index %s rename to %I', listed.index_, tsql.stored_name(renamed || '.' || listed.name));
       call tsql.name_index(listed.index_, listed.name);

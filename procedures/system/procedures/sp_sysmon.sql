@@ -268,8 +268,8 @@ begin
        (listed.count / nullif($4, 0))::numeric(18, 2) as "per xact",
        listed.count::bigint as count,
        (100 * listed.count / nullif(sum(listed.count) over (), 0))::numeric(5, 1) as "%% of total"
-     from unnest($1, $2) with ordinality as listed (item, count, place)
-     order by listed.place',
+     from unnest($1, $2) with ordinality as listed (item, count, position)
+     order by listed.position',
     title
   ) using items, counts, seconds, transactions;
   perform sys.announce(rows);

@@ -2,19 +2,19 @@
 create view sys.every_stored_column as
 select
   columns.attrelid as relation,
-  coalesce(said.shown, columns.attname::text) collate "C" as name,
+  coalesce(declaration.shown, columns.attname::text) collate "C" as name,
   columns.attname as stored_name,
   columns.attnum as number,
   -- without gaps for dropped columns
   columns.attnum - (
     select count(*)::integer from pg_catalog.pg_attribute as dropped
     where dropped.attrelid = columns.attrelid and dropped.attnum > 0 and dropped.attnum < columns.attnum and dropped.attisdropped
-  ) as place,
+  ) as position,
   columns.atttypid as type,
   columns.atttypmod as typmod,
   -- the declared T-SQL type, where PostgreSQL's has less information
-  coalesce(said.type, domains.typname::text) as declared,
-  said.user_type,
+  coalesce(declaration.type, domains.typname::text) as declared,
+  declaration.user_type,
   columns.attnotnull as is_not_null,
   columns.attidentity <> '' as is_identity,
   columns.attgenerated <> '' as is_computed,
@@ -30,7 +30,7 @@ left join pg_catalog.pg_description as comments
   on comments.objoid = columns.attrelid
   and comments.classoid = 'pg_catalog.pg_class'::regclass
   and comments.objsubid = columns.attnum
-cross join lateral sys.declaration(comments.description) as said
+cross join lateral sys.declaration(comments.description) as declaration
 where columns.attnum > 0 and not columns.attisdropped;
 
 create function sys.may_see(relation oid, number smallint) returns boolean
@@ -150,29 +150,29 @@ from pg_catalog.pg_proc as routines
 -- of each procedure, so that a query for one reads no other
 cross join lateral (
   select
-    row_number() over (order by arguments.place, coalesce(fields.attnum, 0))::integer as place,
-    coalesce(fields.attname::text, ltrim(routines.proargnames[arguments.place], '@'), '') as name,
+    row_number() over (order by arguments.position, coalesce(fields.attnum, 0))::integer as position,
+    coalesce(fields.attname::text, ltrim(routines.proargnames[arguments.position], '@'), '') as name,
     coalesce(fields.atttypid, arguments.type) as type,
     coalesce(fields.atttypmod, -1) as typmod,
     -- the types of the parameters of T-SQL
     nullif(split_part(substring(routines.prosrc from '.*\n-- takes ([^\n]+)\n'), ';',
-      (dense_rank() over (order by arguments.place))::integer), '') as declared,
+      (dense_rank() over (order by arguments.position))::integer), '') as declared,
     moded.mode in ('o', 'b') as is_output
-  from unnest(coalesce(routines.proallargtypes, routines.proargtypes::oid[])) with ordinality as arguments (type, place)
-  cross join lateral (select coalesce(routines.proargmodes[arguments.place], 'i')) as moded (mode)
+  from unnest(coalesce(routines.proallargtypes, routines.proargtypes::oid[])) with ordinality as arguments (type, position)
+  cross join lateral (select coalesce(routines.proargmodes[arguments.position], 'i')) as moded (mode)
   join pg_catalog.pg_type as types on types.oid = arguments.type
   left join pg_catalog.pg_attribute as fields
     on types.typtype = 'c' and fields.attrelid = types.typrelid
     and fields.attnum > 0 and not fields.attisdropped
     and moded.mode = 'i'
-  where moded.mode in ('i', 'o', 'b') and (moded.mode, routines.proargnames[arguments.place]) is distinct from ('o', 'return_status')
+  where moded.mode in ('i', 'o', 'b') and (moded.mode, routines.proargnames[arguments.position]) is distinct from ('o', 'return_status')
 ) as parameters;
 
 create view sys.parameters as
 select
   routines.object_id,
   ('@' || parameters.name)::sys.sysname as name,
-  parameters.place as parameter_id,
+  parameters.position as parameter_id,
   types.system_type_id::smallint as system_type_id,
   types.user_type_id,
   types.bytes::smallint as max_length,
@@ -250,10 +250,10 @@ select
   types.bytes::smallint,
   types.digits::smallint,
   types.scale::smallint,
-  parameters.place::smallint,
+  parameters.position::smallint,
   0::smallint, 0::smallint, 0::smallint, 0::smallint, 0, 0,
   0::smallint,
-  parameters.place::smallint,
+  parameters.position::smallint,
   null::bytea, 0::smallint, null::integer, null::integer,
   case when parameters.is_output then 64 else 0 end,
   types.storage::smallint,

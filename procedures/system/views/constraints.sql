@@ -65,14 +65,14 @@ comment on view sys.foreign_keys is 'SQL Server: Catalog Views, sys.foreign_keys
 create view sys.foreign_key_columns as
 select
   objects.object_id as constraint_object_id,
-  places.place::integer as constraint_column_id,
+  pairs.position::integer as constraint_column_id,
   objects.parent_object_id,
-  places.from_column::integer as parent_column_id,
+  pairs.from_column::integer as parent_column_id,
   constraints.confrelid::integer as referenced_object_id,
-  places.to_column::integer as referenced_column_id
+  pairs.to_column::integer as referenced_column_id
 from sys.shown_objects(null, '{F}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
-cross join lateral unnest(constraints.conkey, constraints.confkey) with ordinality as places (from_column, to_column, place);
+cross join lateral unnest(constraints.conkey, constraints.confkey) with ordinality as pairs (from_column, to_column, position);
 
 comment on view sys.foreign_key_columns is 'SQL Server: Catalog Views, sys.foreign_key_columns';
 

@@ -14,8 +14,8 @@ as $$
         '(?:\(\d+(?:, ?\d+)?\))?(?:\[\])?', '', 'g'),
         '\mtsql\.to_(\w+)\(', 'convert(\1, ', 'g'),
         '\mtsql\.(?=\w)', '', 'g')
-    ) end, '' order by part.place)
-  from pg_catalog.regexp_matches(expression, '''(?:[^'']|'''')*''|[^'']+', 'g') with ordinality as part (found, place)
+    ) end, '' order by part.position)
+  from pg_catalog.regexp_matches(expression, '''(?:[^'']|'''')*''|[^'']+', 'g') with ordinality as part (found, position)
 $$;
 
 -- What an operator's operands or a condition's parts become, as SQL Server writes them; null for another form. `form`: each operand
@@ -29,9 +29,9 @@ declare
     select case
       when part.kind = 's' or part.kind = 'p' and (operator in ('*', '/', '%') or form in ('- x', '~ x'))
         or part.kind = 'OR' and form like '% AND %' or part.kind in ('AND', 'OR') and form = 'NOT x'
-        or part.place > 1 and part.kind = substring(form from ' (AND|OR) ')
+        or part.position > 1 and part.kind = substring(form from ' (AND|OR) ')
         then '(' || part.written || ')' else part.written end
-    from unnest(texts, kinds) with ordinality as part (written, kind, place) order by part.place
+    from unnest(texts, kinds) with ordinality as part (written, kind, position) order by part.position
   );
   is_logic constant boolean := form ~ '^(?:NOT x|x(?: AND x)+|x(?: OR x)+)$';
   equal text;
@@ -58,8 +58,8 @@ begin
   elsif form ~ '^x (?:= ANY|<> ALL) \[x(?:, x)*\]$' then
     -- IN is a chain from its last value on
     equal := (
-      select string_agg(enclosed[1] || '=' || part.written, ' OR ' order by part.place desc)
-      from unnest(enclosed[2:]) with ordinality as part (written, place)
+      select string_agg(enclosed[1] || '=' || part.written, ' OR ' order by part.position desc)
+      from unnest(enclosed[2:]) with ordinality as part (written, position)
     );
     if form like 'x =%' then
       select equal, case cardinality(texts) when 2 then 'c' else 'OR' end into written, kind;
@@ -142,8 +142,8 @@ begin
     select * into made from sys.canonical_part(
       coalesce(substring(part[1] from 'LIKE$') || ' ', '')
         || regexp_replace(regexp_replace(part[2], '§\d+§', 'x', 'g'), '\s+', ' ', 'g'),
-      array(select texts[number] from unnest(numbers) with ordinality as one (number, place) order by place),
-      array(select kinds[number] from unnest(numbers) with ordinality as one (number, place) order by place));
+      array(select texts[number] from unnest(numbers) with ordinality as one (number, position) order by position),
+      array(select kinds[number] from unnest(numbers) with ordinality as one (number, position) order by position));
     if made.written is null then
       return null;
     end if;
@@ -174,11 +174,11 @@ create function sys.default_text(expression text) returns text
 language sql stable
 as $$
   select coalesce('(' || case
-        when said.found[2] is not null then 'getdate()'
-        when said.found[1] ~ '^0x' then '0x' || upper(substr(said.found[1], 3))
-        when said.found[1] ~ '^\$' then format('($%s)', round(substr(said.found[1], 2)::numeric, 4))
-        when said.found[1] ~ '^[-0-9]' then '(' || replace(said.found[1], ' ', '') || ')'
-        else said.found[1]
+        when matched.found[2] is not null then 'getdate()'
+        when matched.found[1] ~ '^0x' then '0x' || upper(substr(matched.found[1], 3))
+        when matched.found[1] ~ '^\$' then format('($%s)', round(substr(matched.found[1], 2)::numeric, 4))
+        when matched.found[1] ~ '^[-0-9]' then '(' || replace(matched.found[1], ' ', '') || ')'
+        else matched.found[1]
       end || ')', sys.expression_text(expression, null))
   from (
     select pg_catalog.regexp_match(
@@ -188,6 +188,6 @@ as $$
       '(?:(''(?:[^'']|'''')*''|0x[0-9a-f]*|\$?-? ?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
       '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
     ) as found
-  ) as said
+  ) as matched
 $$;
 

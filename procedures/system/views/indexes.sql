@@ -7,7 +7,7 @@ select
   indexes.indexrelid as oid,
   -- that of `create index` has its table's name in front, because in PostgreSQL indexes and tables share a namespace; a long one
   -- is in its comment
-  coalesce(said.shown, constraints.conname::text, case
+  coalesce(declaration.shown, constraints.conname::text, case
     when starts_with(classes.relname::text, tables.relname || '.') then substr(classes.relname::text, length(tables.relname) + 2)
     else classes.relname::text
   end) collate "C" as name,
@@ -31,7 +31,7 @@ left join pg_catalog.pg_description as comments
   and comments.classoid = case when constraints.oid is null then 'pg_catalog.pg_class' else 'pg_catalog.pg_constraint' end::regclass
 left join pg_catalog.pg_description as words
   on words.objoid = classes.oid and words.classoid = 'pg_catalog.pg_class'::regclass and words.objsubid = 0
-cross join lateral sys.declaration(comments.description) as said;
+cross join lateral sys.declaration(comments.description) as declaration;
 
 create view sys.every_stored_index as
 select
@@ -45,14 +45,14 @@ from sys.every_unnumbered_index as indexes;
 create view sys.every_stored_index_column as
 select
   indexes.*,
-  places.place::integer as place,
-  places.column,
-  places.place <= indexes.key_columns as is_key,
-  coalesce(indexes.options[places.place - 1] & 1 = 1, false) as is_descending
+  members.position::integer as position,
+  members.column,
+  members.position <= indexes.key_columns as is_key,
+  coalesce(indexes.options[members.position - 1] & 1 = 1, false) as is_descending
 from sys.every_stored_index as indexes
-cross join lateral unnest(indexes.columns::smallint[]) with ordinality as places ("column", place)
+cross join lateral unnest(indexes.columns::smallint[]) with ordinality as members ("column", position)
 -- an expression is no column
-where places.column > 0;
+where members.column > 0;
 
 create view sys.every_stored_heap as
 select tables.oid
@@ -72,8 +72,8 @@ select
   relations.oid as relation,
   indexes.oid,
   indexes.number,
-  indexes.place,
-  coalesce(said.shown, columns.attname::text) collate "C" as name,
+  indexes.position,
+  coalesce(declaration.shown, columns.attname::text) collate "C" as name,
   indexes.is_key,
   indexes.is_descending
 from sys.every_relation as relations
@@ -81,7 +81,7 @@ join sys.every_stored_index_column as indexes on indexes.stored = relations.stor
 join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = indexes.column
 left join pg_catalog.pg_description as comments
   on comments.objoid = columns.attrelid and comments.classoid = 'pg_catalog.pg_class'::regclass and comments.objsubid = columns.attnum
-cross join lateral sys.declaration(comments.description) as said;
+cross join lateral sys.declaration(comments.description) as declaration;
 
 create view sys.indexes as
 select
@@ -136,9 +136,9 @@ create view sys.index_columns as
 select
   relations.object_id,
   indexes.number as index_id,
-  indexes.place as index_column_id,
+  indexes.position as index_column_id,
   indexes."column"::integer as column_id,
-  case when indexes.is_key then indexes.place else 0 end::smallint as key_ordinal,
+  case when indexes.is_key then indexes.position else 0 end::smallint as key_ordinal,
   0::smallint as partition_ordinal,
   indexes.is_descending as is_descending_key,
   not indexes.is_key as is_included_column
@@ -232,7 +232,7 @@ select
   0::smallint as minlen,
   -- an expression is no column
   (
-    select count(*) from unnest(listed.columns::smallint[]) as places ("column") where places.column > 0
+    select count(*) from unnest(listed.columns::smallint[]) as members ("column") where members.column > 0
   )::smallint as keycnt,
   0::smallint as groupid,
   (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as dpages,

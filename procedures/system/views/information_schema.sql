@@ -25,7 +25,7 @@ select
   relations.schema as table_schema,
   relations.name as table_name,
   columns.name::sys.sysname as column_name,
-  columns.place as ordinal_position,
+  columns.position as ordinal_position,
   case when not columns.is_computed then columns.default_definition end::character varying(4000) as column_default,
   case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 'YES' else 'NO'
     end::character varying(3) as is_nullable,
@@ -64,11 +64,11 @@ select
   relations.database_name as table_catalog,
   relations.schema as table_schema,
   relations.name as table_name,
-  said.definition as view_definition,
+  source.definition as view_definition,
   'NONE'::character varying(7) as check_option,
   'NO'::character varying(2) as is_updatable
 from sys.shown_relations(null) as relations
-cross join lateral sys.definition_of(relations.oid, 'V') as said
+cross join lateral sys.definition_of(relations.oid, 'V') as source
 where relations.type = 'V';
 
 create view tsql_information_schema.table_constraints as
@@ -95,12 +95,12 @@ select
   relations.schema::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
-  places.place::integer as ordinal_position
+  members.position::integer as ordinal_position
 from sys.every_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.relation
-cross join lateral unnest(constraints.columns) with ordinality as places (number, place)
+cross join lateral unnest(constraints.columns) with ordinality as members (number, position)
 join pg_catalog.pg_attribute as columns
-  on columns.attrelid = constraints.relation and columns.attnum = places.number
+  on columns.attrelid = constraints.relation and columns.attnum = members.number
 where constraints.type in ('PK', 'UQ', 'F');
 
 create view tsql_information_schema.constraint_column_usage as
@@ -114,9 +114,9 @@ select
   constraints.name::sys.sysname as constraint_name
 from sys.every_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.relation
-cross join lateral unnest(constraints.columns) as places (number)
+cross join lateral unnest(constraints.columns) as members (number)
 join pg_catalog.pg_attribute as columns
-  on columns.attrelid = constraints.relation and columns.attnum = places.number;
+  on columns.attrelid = constraints.relation and columns.attnum = members.number;
 
 create view tsql_information_schema.constraint_table_usage as
 select distinct
@@ -166,12 +166,12 @@ select
   case routines.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
   case when routines.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
   'SQL'::character varying(30) as routine_body,
-  pg_catalog.left(said.definition, 4000)::character varying(4000) as routine_definition,
+  pg_catalog.left(source.definition, 4000)::character varying(4000) as routine_definition,
   'MODIFIES'::character varying(30) as sql_data_access,
   null::timestamp as created,
   null::timestamp as last_altered
 from sys.shown_routines(null) as routines
-cross join lateral sys.definition_of(routines.oid, 'P') as said
+cross join lateral sys.definition_of(routines.oid, 'P') as source
 where routines.number = 1;
 
 create view tsql_information_schema.parameters as
@@ -179,7 +179,7 @@ select
   routines.database_name as specific_catalog,
   routines.schema as specific_schema,
   routines.name as specific_name,
-  parameters.place as ordinal_position,
+  parameters.position as ordinal_position,
   case when parameters.is_output then 'INOUT' else 'IN' end::character varying(10) as parameter_mode,
   'NO'::character varying(10) as is_result,
   'NO'::character varying(10) as as_locator,

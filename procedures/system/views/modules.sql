@@ -42,7 +42,7 @@ not made in T-SQL.$$;
 create function sys.object_definition(id integer) returns text
 language sql stable
 as $$
-  select said.definition
+  select source.definition
   from (
     select oid, 'P' as type from sys.every_numbered_procedure where oid = id::oid
     union all
@@ -56,7 +56,7 @@ as $$
     union all
     select oid, 'C' from sys.every_constraint where oid = id::oid and type = 'C'
   ) as listed
-  cross join lateral sys.definition_of(listed.oid, listed.type) as said
+  cross join lateral sys.definition_of(listed.oid, listed.type) as source
   limit 1
 $$;
 
@@ -67,7 +67,7 @@ comment on function sys.object_definition(integer) is
 create view sys.sql_modules as
 select
   objects.object_id,
-  said.definition,
+  source.definition,
   true as uses_ansi_nulls,
   true as uses_quoted_identifier,
   false as is_schema_bound,
@@ -76,7 +76,7 @@ select
   false as null_on_null_input,
   null::integer as execute_as_principal_id
 from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,R,D}') as objects
-cross join lateral sys.definition_of(objects.object_id::oid, case objects.type when 'D' then 'R' else objects.type end) as said
+cross join lateral sys.definition_of(objects.object_id::oid, case objects.type when 'D' then 'R' else objects.type end) as source
 where objects.type <> 'D' or objects.parent_object_id = 0;
 
 comment on view sys.sql_modules is 'SQL Server: Catalog Views, sys.sql_modules';
@@ -85,9 +85,9 @@ create view sys.numbered_procedures as
 select
   procedures.object_id,
   procedures.number as procedure_number,
-  said.definition
+  source.definition
 from sys.shown_routines(null) as procedures
-cross join lateral sys.definition_of(procedures.oid, 'P') as said
+cross join lateral sys.definition_of(procedures.oid, 'P') as source
 where procedures.number > 1 and procedures.object_id is not null;
 
 comment on view sys.numbered_procedures is 'SQL Server: Catalog Views, sys.numbered_procedures: those of a group but the first';
@@ -116,11 +116,11 @@ from (
   select
     objects.object_id as id,
     (objects.type = 'P')::integer::smallint as group_number,
-    said.definition as text
+    source.definition as text
   from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,D,C,R}') as objects
   cross join lateral sys.definition_of(
     objects.object_id::oid, case when objects.type = 'D' and objects.parent_object_id = 0 then 'R' else objects.type end
-  ) as said
+  ) as source
   union all
   select object_id, procedure_number, definition from sys.numbered_procedures
 ) as modules

@@ -231,7 +231,7 @@ language sql stable
 as $$
   select columns.name::sys.sysname
   from sys.every_index_column as columns
-  where columns.relation = sys.object_id(object)::oid and columns.number = index and columns.place = key
+  where columns.relation = sys.object_id(object)::oid and columns.number = index and columns.position = key
 $$;
 
 create function sys.type_name(id integer) returns sys.sysname

@@ -111,7 +111,7 @@ where case when functions.pronamespace = any (array(select here.oid from sys.eve
 create view sys.every_constraint as
 select
   constraints.oid,
-  coalesce(said.shown, constraints.conname::text) collate "C" as name,
+  coalesce(declaration.shown, constraints.conname::text) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
   relations.oid as relation,
   relations.schema,
@@ -127,7 +127,7 @@ from pg_catalog.pg_constraint as constraints
 join sys.every_relation as relations on relations.stored = constraints.conrelid
 left join pg_catalog.pg_description as comments
   on comments.objoid = constraints.oid and comments.classoid = 'pg_catalog.pg_constraint'::regclass and comments.objsubid = 0
-cross join lateral sys.declaration(comments.description) as said
+cross join lateral sys.declaration(comments.description) as declaration
 where constraints.contype in ('p', 'u', 'f', 'c')
   -- a bound rule
   and constraints.conname not like 'T-SQL rule %';
@@ -142,17 +142,17 @@ select
   columns.attgenerated as generated,
   pg_catalog.replace(named.of_default[2], '''''', '''') as name,
   case columns.attgenerated
-    when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
-    else sys.expression_text(said.expression, defaults.adrelid)
+    when '' then sys.default_text(coalesce(named.of_default[1], source.expression))
+    else sys.expression_text(source.expression, defaults.adrelid)
   end as definition
 from pg_catalog.pg_attrdef as defaults
 join pg_catalog.pg_attribute as columns
   on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum
 -- subqueries and not functions in FROM, which PostgreSQL would call for columns without a need
-cross join lateral (select pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid)) as said (expression)
+cross join lateral (select pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid)) as source (expression)
 -- tsql.named_default has the value and the name
 cross join lateral (
-  select pg_catalog.regexp_match(said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$')
+  select pg_catalog.regexp_match(source.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$')
 ) as named (of_default);
 
 create view sys.every_default as

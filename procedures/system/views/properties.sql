@@ -147,7 +147,7 @@ declare
   named constant text := lower(rtrim(column_name));
   columns record;
 begin
-  select stored.number, stored.place, stored.type, stored.typmod, stored.declared, stored.is_computed, stored.is_identity,
+  select stored.number, stored.position, stored.type, stored.typmod, stored.declared, stored.is_computed, stored.is_identity,
     stored.is_not_null, stored.stored_name
   into columns
   from sys.every_stored_column as stored
@@ -168,7 +168,7 @@ begin
   return case wanted
     when 'allowsnull' then sys.is_nullable(columns.is_not_null, columns.stored_name, sys.stored_in(id::oid) <> id::oid)::integer
     when 'columnid' then columns.number::integer
-    when 'ordinal' then columns.place
+    when 'ordinal' then columns.position
     when 'iscomputed' then columns.is_computed::integer
     when 'isidentity' then columns.is_identity::integer
     when 'isrowguidcol' then 0

@@ -9,7 +9,7 @@ $$;
 create function sys.shown_name(id oid, catalogue name, name name) returns text
 language sql stable
 as $$
-  select coalesce(said.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as said
+  select coalesce(declaration.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as declaration
 $$;
 
 -- The name that the T-SQL of a view, procedure or function gives it. PostgreSQL's name of it has a digest at its end.
@@ -18,26 +18,26 @@ language plpgsql immutable
 as $$
 declare
   blank constant text := '(?:\s|--[^\n]*\n|/\*(?:[^*]|\*+[^*/])*\*+/)';
-  said text := (regexp_match(
+  given text := (regexp_match(
     source,
     concat('^(?:T-SQL view of PostgreSQL [^\n]*\n)?', blank, '*(?:create', blank, '+(?:or\s+(?:alter|replace)\s+)?|alter', blank, '+)(?:proc|procedure|function|view)', blank,
       '+(?:(?:\[[^\]]*\]|"[^"]*"|[^\s."(\[]*)\.)*(\[(?:[^\]]|\]\])+\]|"(?:[^"]|"")+"|[^\s."(\[]+)'),
     'i'))[1];
 begin
-  said := case left(said, 1)
-    when '[' then replace(btrim(said, '[]'), ']]', ']')
-    when '"' then replace(btrim(said, '"'), '""', '"')
-    else said
+  given := case left(given, 1)
+    when '[' then replace(btrim(given, '[]'), ']]', ']')
+    when '"' then replace(btrim(given, '"'), '""', '"')
+    else given
   end;
-  return case when tsql.stored_name(said) = stored::text then said else stored::text end;
+  return case when tsql.stored_name(given) = stored::text then given else stored::text end;
 end
 $$;
 
 create function sys.shown_column(relation oid, number integer, name name) returns text
 language sql stable
 as $$
-  select coalesce(said.shown, name::text)
-  from sys.declaration(pg_catalog.col_description(relation, number)) as said
+  select coalesce(declaration.shown, name::text)
+  from sys.declaration(pg_catalog.col_description(relation, number)) as declaration
 $$;
 
 -- An index of a key has the constraint's name. One of `create index` has its table's name in front, because in PostgreSQL
@@ -48,11 +48,11 @@ language sql stable
 as $$
   select case
     when constraint_id is not null then sys.shown_name(constraint_id, 'pg_constraint', constraint_name)
-    else coalesce(said.shown, case
+    else coalesce(declaration.shown, case
       when starts_with(index_name::text, table_name || '.') then substr(index_name::text, length(table_name) + 2)
       else index_name::text end)
   end
-  from sys.declaration(pg_catalog.obj_description(index_id, 'pg_class')) as said
+  from sys.declaration(pg_catalog.obj_description(index_id, 'pg_class')) as declaration
 $$;
 
 create function sys.is_global(relation oid) returns boolean
@@ -95,10 +95,10 @@ select
   coalesce(schemas.number, 1) as schema_id,
   (
     case when classes.relpersistence = 't' then
-      pg_catalog.rpad(coalesce(said.shown, classes.relname::text), 116, '_')
+      pg_catalog.rpad(coalesce(declaration.shown, classes.relname::text), 116, '_')
         || pg_catalog.lpad(upper(pg_catalog.to_hex(classes.oid::bigint)), 12, '0')
     else coalesce(
-      said.shown,
+      declaration.shown,
       case when classes.relname ~ '~[0-9a-f]{16}$' then sys.named_by_text(classes.relname, comments.description) end,
       classes.relname::text)
     end
@@ -114,7 +114,7 @@ left join pg_catalog.pg_class as weeks
   and weeks.relname = classes.relname and weeks.relnamespace = 'weeks'::regnamespace
 left join pg_catalog.pg_description as comments
   on comments.objoid = classes.oid and comments.classoid = 'pg_catalog.pg_class'::regclass and comments.objsubid = 0
-cross join lateral sys.declaration(comments.description) as said
+cross join lateral sys.declaration(comments.description) as declaration
 where (
     classes.relnamespace = any (array(select here.oid from sys.every_schema as here))
     -- tempdb has those of all sessions; it has no schema while the session has no temporary table
@@ -163,18 +163,18 @@ create view sys.every_comment as
 select
   objoid as relation,
   objsubid as number,
-  said.description
+  described.description
 from pg_catalog.pg_description
 cross join lateral (
   select coalesce(
     sys.comment_properties(pg_description.description) ->> 'MS_Description',
     case when pg_description.description not like 'T-SQL %' then nullif(sys.comment_base(pg_description.description), '') end
   ) as description
-) as said
+) as described
 where classoid = 'pg_catalog.pg_class'::regclass
   -- most are declarations
   and (pg_description.description not like 'T-SQL %' or pg_description.description like E'%\n-- extended properties: {%')
-  and said.description is not null
+  and described.description is not null
   and not exists (
     select from pg_catalog.pg_class
     join ringlog.logged_table on table_name = relname

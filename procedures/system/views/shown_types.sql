@@ -31,16 +31,16 @@ create view sys.every_stored_user_type as
 select
   domains.oid,
   domains.typnamespace as namespace,
-  replace(said.found[1], '""', '"')::sys.sysname as name,
-  said.found[2] as declared,
-  said.found[3] = 'null' as is_nullable,
+  replace(matched.parts[1], '""', '"')::sys.sysname as name,
+  matched.parts[2] as declared,
+  matched.parts[3] = 'null' as is_nullable,
   (100 + domains.oid::bigint % 32000)::smallint as usertype,
   domains.typowner as owner
 from pg_catalog.pg_type as domains
 cross join lateral regexp_match(
   pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" ([a-z0-9_]+(?:\([^)]*\))?) (null|not null|identity)'
-) as said (found)
-where domains.typtype = 'd' and said.found is not null;
+) as matched (parts)
+where domains.typtype = 'd' and matched.parts is not null;
 
 create view sys.every_user_type as
 select * from sys.every_stored_user_type
@@ -55,7 +55,7 @@ $$;
 
 create view sys.table_types as
 select
-  replace(said.found[1], '""', '"')::sys.sysname as name,
+  replace(matched.parts[1], '""', '"')::sys.sysname as name,
   243::smallint as system_type_id,
   domains.oid::integer as user_type_id,
   1 as schema_id,
@@ -75,8 +75,8 @@ select
 from pg_catalog.pg_type as domains
 cross join lateral regexp_match(
   pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" table *\('
-) as said (found)
-where domains.typtype = 'd' and said.found is not null
+) as matched (parts)
+where domains.typtype = 'd' and matched.parts is not null
   and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
 
 comment on view sys.table_types is

@@ -242,16 +242,16 @@ as $$
           when measured.precision <= 28 then 13 else 17 end
       when measured.characters = -1 then -1
       when measured.characters is not null then measured.width * measured.characters
-      when said.digits is not null then
-        case when said.digits <= 2 then 3 when said.digits <= 4 then 4 else 5 end
-        + case said.name when 'datetime2' then 3 when 'datetimeoffset' then 5 else 0 end
+      when parsed.digits is not null then
+        case when parsed.digits <= 2 then 3 when parsed.digits <= 4 then 4 else 5 end
+        + case parsed.name when 'datetime2' then 3 when 'datetimeoffset' then 5 else 0 end
       else types.bytes
     end,
     coalesce(measured.precision, types.precision),
     coalesce(measured.scale, types.scale),
     types.odbc,
     case
-      when types.name in ('decimal', 'numeric') or said.digits is not null then measured.precision
+      when types.name in ('decimal', 'numeric') or parsed.digits is not null then measured.precision
       when measured.characters = -1 then case measured.width when 1 then 2147483647 else 1073741823 end
       else coalesce(measured.characters, types.odbc_precision)
     end,
@@ -266,28 +266,28 @@ as $$
     types.sub,
     types.ss_type,
     types.ss_nullable,
-    case when said.is_ases then types.name
+    case when parsed.is_ases then types.name
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 'text'
       else announced.ase_name end,
-    case when said.is_ases then types.odbc
+    case when parsed.is_ases then types.odbc
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then -1
       else announced.ase_odbc end,
     case
       when types.name in ('decimal', 'numeric') then measured.precision
-      when said.is_ases then coalesce(measured.characters, types.odbc_precision)
+      when parsed.is_ases then coalesce(measured.characters, types.odbc_precision)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_precision)
     end,
     case
       when types.name in ('decimal', 'numeric') then measured.precision + 2
-      when said.is_ases then coalesce(measured.characters, types.odbc_length)
+      when parsed.is_ases then coalesce(measured.characters, types.odbc_length)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_length)
     end,
     case when types.name in ('decimal', 'numeric') then measured.scale
-      when said.is_ases then types.odbc_scale else announced.ase_scale end,
-    case when said.is_ases then types.radix else announced.ase_radix end,
-    case when said.is_ases then types.usertype
+      when parsed.is_ases then types.odbc_scale else announced.ase_scale end,
+    case when parsed.is_ases then types.radix else announced.ase_radix end,
+    case when parsed.is_ases then types.usertype
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
       else announced.ase_usertype end
   -- offset 0 in each: PostgreSQL takes one type after the other, and would otherwise join all types with all
@@ -330,16 +330,16 @@ as $$
       offset 0
     ) as parts
     offset 0
-  ) as said
+  ) as parsed
   cross join lateral (
-    select listed.* from sys.every_system_type as listed where listed.name::text = coalesce(said.name, announced.name::text) offset 0
+    select listed.* from sys.every_system_type as listed where listed.name::text = coalesce(parsed.name, announced.name::text) offset 0
   ) as types
   cross join lateral (
     -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
     select
-      coalesce(split_part(said.decimal, ',', 1)::integer, ((base.typmod - 4) >> 16) & 65535) as precision,
-      coalesce(split_part(said.decimal, ',', 2)::integer, (((base.typmod - 4) & 2047) # 1024) - 1024) as scale,
-      base.typmod >= 4 or said.decimal is not null as is_limited
+      coalesce(split_part(parsed.decimal, ',', 1)::integer, ((base.typmod - 4) >> 16) & 65535) as precision,
+      coalesce(split_part(parsed.decimal, ',', 2)::integer, (((base.typmod - 4) & 2047) # 1024) - 1024) as scale,
+      base.typmod >= 4 or parsed.decimal is not null as is_limited
   ) as packed
   cross join lateral (
     select greatest(packed.precision - least(packed.scale, 0), packed.scale) as digits
@@ -347,23 +347,23 @@ as $$
   cross join lateral (
     select
       case
-        when said.digits is not null then
-          case said.name when 'time' then 8 when 'datetimeoffset' then 26 else 19 end + case said.digits when 0 then 0 else said.digits + 1 end
-        when coalesce(said.name, announced.name) not in ('decimal', 'numeric') then null
+        when parsed.digits is not null then
+          case parsed.name when 'time' then 8 when 'datetimeoffset' then 26 else 19 end + case parsed.digits when 0 then 0 else parsed.digits + 1 end
+        when coalesce(parsed.name, announced.name) not in ('decimal', 'numeric') then null
         when not packed.is_limited then 38
         else least(needed.digits, 38)
       end as precision,
       case
-        when said.digits is not null then said.digits
-        when coalesce(said.name, announced.name) not in ('decimal', 'numeric') then null
+        when parsed.digits is not null then parsed.digits
+        when coalesce(parsed.name, announced.name) not in ('decimal', 'numeric') then null
         when not packed.is_limited or packed.scale > 38 then 18
         else greatest(packed.scale, 0)
       end as scale,
       -- bytes of a character
-      case when coalesce(said.name, announced.name) in ('char', 'varchar', 'binary', 'varbinary') then 1 else 2 end
+      case when coalesce(parsed.name, announced.name) in ('char', 'varchar', 'binary', 'varbinary') then 1 else 2 end
         as width,
       case
-        when said.name is not null then coalesce(said.length, case when said.is_max then -1 end)
+        when parsed.name is not null then coalesce(parsed.length, case when parsed.is_max then -1 end)
         when base.type in ('pg_catalog.varchar'::regtype, 'pg_catalog.bpchar'::regtype)
           and packed.is_limited and base.typmod - 4 <= 4000 then base.typmod - 4
         else announced.characters
