@@ -179,12 +179,12 @@ def _hot(
     first, last = (microseconds(bound) * 1000 for bound in (start, end))
     since = start
     while since < end:
-        found = connection.answer(text, location.column.encode(), _text(since), _text(end))
-        if found.get_value(0, 5) == b"\1":
+        answer = connection.answer(text, location.column.encode(), _text(since), _text(end))
+        if answer.get_value(0, 5) == b"\1":
             return since
-        if found.get_value(0, 1) is None:
+        if answer.get_value(0, 1) is None:
             return None
-        parts = [_block(found, number, location.type, packs) for number in range(found.ntuples)]
+        parts = [_block(answer, number, location.type, packs) for number in range(answer.ntuples)]
         times, values, present, severities, statuses = (
             np.concatenate([part[column] for part in parts]) for column in range(5)
         )
@@ -197,7 +197,7 @@ def _hot(
         part = slice(int(begin), int(stop))
         if begin < stop:
             yield _batch(location, times[part], values[part], present[part], severities[part], statuses[part])
-        until = found.get_value(0, 0)
+        until = answer.get_value(0, 0)
         if until is None:
             return None
         since = moment_of(int.from_bytes(until, signed=True))
@@ -233,12 +233,12 @@ def newest_of(
         at=sql.SQL("'infinity'") if at is None else time_literal(at),
     )
     (batch,) = pa.Table.from_batches([*rows(connection, query)]).combine_chunks().to_batches() or [None]
-    found: list[pa.RecordBatch | None] = []
+    newest: list[pa.RecordBatch | None] = []
     for number, column in enumerate(columns):
         one = batch.slice(number, 1)
         named = pa.RecordBatch.from_arrays(one.columns, names=["time", column, *one.schema.names[2:]])
-        found.append(named if one.column(0)[0].is_valid else None)
-    return found
+        newest.append(named if one.column(0)[0].is_valid else None)
+    return newest
 
 
 def count(connection: Connection, location: Location, start: datetime, end: datetime) -> int:
@@ -257,11 +257,11 @@ _Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """times, values, whether each is a reading, severities, statuses"""
 
 
-def _block(found: object, row: int, kind: ColumnType, packs: bool) -> _Part:
+def _block(answer: object, row: int, kind: ColumnType, packs: bool) -> _Part:
     unpack = in_memory if packs else sent
 
     def decoded(column: int, element: str) -> tuple[np.ndarray, np.ndarray | None]:
-        content = found.get_value(row, column)  # type: ignore[attr-defined]
+        content = answer.get_value(row, column)  # type: ignore[attr-defined]
         return (np.zeros(len(times), element), None) if content is None else unpack(content, element)
 
     times = np.empty(0, "i8")

@@ -45,8 +45,8 @@ def whole(connection: psycopg.Connection, relation: str, problems: Iterator[str]
         if connection.broken:
             raise
         message = str(error.diag.message_primary or error)
-        found = connection.execute("select ringlog.damaged_place(%s)", [message]).fetchone()
-        where = "" if found is None or found[0] is None else f" ({found[0]})"
+        damaged = connection.execute("select ringlog.damaged_place(%s)", [message]).fetchone()
+        where = "" if damaged is None or damaged[0] is None else f" ({damaged[0]})"
         yield f"{relation}: {message}{where}"
 
 

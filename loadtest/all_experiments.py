@@ -59,9 +59,9 @@ _OF_THE_LAB = (
 def run_all(time: str, only: str | None, data: Path | None, output: Path, compare: Path | None) -> None:
     """Runs them and writes one report. Exit code 1 if one of them failed."""
     seconds = seconds_of(time)
-    known = _OF_SPRING8 + (_OF_THE_LAB if lab.installed() else ())
-    wanted = names("--only", only, tuple(one.name for one in known))
-    chosen = [one for one in known if one.name in wanted]
+    experiments = _OF_SPRING8 + (_OF_THE_LAB if lab.installed() else ())
+    wanted = names("--only", only, tuple(one.name for one in experiments))
+    chosen = [one for one in experiments if one.name in wanted]
     console = Console(highlight=False)
     left = sum(one.estimate(seconds) for one in chosen)
     console.print(f"{len(chosen)} experiments, about {_minutes(left)}; a busy machine needs longer")

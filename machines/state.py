@@ -121,14 +121,14 @@ class SiteState(Cluster):
 
 def state(access: Access) -> SiteState:
     """Queries every machine. Raises Unreachable if no Patroni answers."""
-    known = cluster(access, access.machines)
+    site = cluster(access, access.machines)
     etcd = _each(_etcd_is_well, access.machines)
-    reaches = _each(_reached, [one.metrics for one in known.members])
+    reaches = _each(_reached, [one.metrics for one in site.members])
     return SiteState(
-        known.members,
-        known.paused,
+        site.members,
+        site.paused,
         dict(zip(access.machines, etcd, strict=True)),
-        {one.name: reach for one, reach in zip(known.members, reaches, strict=True)},
+        {one.name: reach for one, reach in zip(site.members, reaches, strict=True)},
     )
 
 

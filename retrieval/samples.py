@@ -164,10 +164,10 @@ def thinned(
     """The first sample of each bin of `width` seconds from `start` to `end` (inclusive), or with `last` the
     last one; others may be among them. None if reading all samples is as fast. Raises ReadError.
     """
-    found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
-    if len(found) != 1 or not signal.cycle or width / signal.cycle < _FEW_IN_A_BIN:
+    columns = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
+    if len(columns) != 1 or not signal.cycle or width / signal.cycle < _FEW_IN_A_BIN:
         return None
-    (column,) = found
+    (column,) = columns
     since, until = within(column.location, start, end + MICROSECOND)
     step = width * 1_000_000
     # the sample before the start may belong to the first bin
@@ -376,9 +376,9 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     others = locations(connection, [*fields, *(nanoseconds_of(table) for table in tables)])
 
     def other_column(name: str, table: str) -> str | None:
-        known = {location.column for location in own}
+        own_columns = {location.column for location in own}
         columns = [location.column for location in others[name] if location.table == table]
-        return columns[-1] if columns and columns[-1] not in known else None
+        return columns[-1] if columns and columns[-1] not in own_columns else None
 
     return [
         (

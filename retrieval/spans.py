@@ -102,18 +102,18 @@ def spans_of(servers: Servers, condition: Condition, start: datetime, end: datet
     bounds = map(text_of, (microseconds(start), microseconds(end)))
     try:
         named = records(servers.first, query("condition", condition=sql.Literal(condition.text)))
-        known = describe(servers, [row["signal"] for row in named])
-        nodes = {signal.node for signal in known.values()}
+        signals = describe(servers, [row["signal"] for row in named])
+        nodes = {signal.node for signal in signals.values()}
         if len(nodes) > 1:
             raise Refused(400, "the signals of the condition are on several servers: name those of one")
         connection = servers.of(nodes.pop() if nodes else None)
-        found = connection.answer(text("spans"), condition.text.encode(), *bounds, condition.seconds)
+        answer = connection.answer(text("spans"), condition.text.encode(), *bounds, condition.seconds)
     except ReadError as error:
         if error.sqlstate not in _WRONG:
             raise
         message = _MESSAGE.match(str(error))
         raise Refused(_WRONG[error.sqlstate], message[1] if message else "the condition is wrong") from error
-    if found.get_value(0, 0) is None:
+    if answer.get_value(0, 0) is None:
         return Spans(np.empty(0, np.int64), np.empty(0, np.int64), "{}")
-    begins, ends = (sent(found.get_value(0, column) or b"", "i8")[0] + POSTGRES_EPOCH for column in (0, 1))
-    return Spans(begins, ends, (found.get_value(0, 2) or b"").decode())
+    begins, ends = (sent(answer.get_value(0, column) or b"", "i8")[0] + POSTGRES_EPOCH for column in (0, 1))
+    return Spans(begins, ends, (answer.get_value(0, 2) or b"").decode())

@@ -80,8 +80,8 @@ def summarised(
     include the sample before `start`, which `moved` puts into the bin before the first. None if all rows must
     be read. Raises ReadError.
     """
-    found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
-    column = _one(found)
+    columns = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
+    column = _one(columns)
     if column is None or column.scalar is not None or not signal.is_number:
         return None
     # the first bin is made from rows, which show whether there is a sample at the start itself
@@ -98,8 +98,8 @@ def summarised(
     found_bins = _whole_bins(column, begin, until, width)
     if found_bins is None:
         return None
-    known, made, rows = found_bins
-    unknown = _runs(np.flatnonzero(~known) + begin)
+    is_known, from_summaries, rows = found_bins
+    unknown = _runs(np.flatnonzero(~is_known) + begin)
     if len(unknown) > _RUNS:
         return None
 
@@ -112,7 +112,7 @@ def summarised(
         at = begin
         for first, last in [*unknown, (until, until)]:
             if at < first:
-                yield made.slice(*np.searchsorted(made.number, (at, first)).tolist())
+                yield from_summaries.slice(*np.searchsorted(from_summaries.number, (at, first)).tolist())
             if first < last:
                 yield from read(first, last)
             at = last
@@ -125,7 +125,7 @@ def summarised(
         yield from binned(samples(servers, signal, last, end + MICROSECOND), width * SECOND)
 
     shown = column.shown
-    if len(found) > 1:
+    if len(columns) > 1:
         # the unit of the first sample, as without summaries
         shown = next(
             (each.location for each in samples(servers, signal, start, end, before=before, limit=1)), shown
@@ -133,17 +133,17 @@ def summarised(
     return Summarised(shown, rows, (each for each in all_of_them() if len(each)))
 
 
-def _one(found: Sequence[Column]) -> Column | None:
+def _one(columns: Sequence[Column]) -> Column | None:
     """The column that has all samples; several of a table of samples are one that had another unit."""
-    if not found:
+    if not columns:
         return None
-    first, last = found[0].location, found[-1].location
+    first, last = columns[0].location, columns[-1].location
     together = all(
         location.is_of_samples
         and (location.table, location.column, location.since) == (first.table, first.column, before.until)
-        for before, location in pairwise(column.location for column in found)
+        for before, location in pairwise(column.location for column in columns)
     )
-    return replace(found[0], location=replace(first, until=last.until)) if together else None
+    return replace(columns[0], location=replace(first, until=last.until)) if together else None
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -183,27 +183,27 @@ def _whole_bins(
         if (until - begin) * factor > _MOST:
             return None
         numbers = np.arange(begin * factor, until * factor)
-        spans, there = _spans(connection, table, wanted, level, numbers, are_rows=are_rows)
-        known = np.logical_and.reduce(there.reshape(-1, factor), axis=1)
-        made = combined(spans, factor) if factor > 1 and len(spans) else spans
+        spans, exists = _spans(connection, table, wanted, level, numbers, are_rows=are_rows)
+        is_known = np.logical_and.reduce(exists.reshape(-1, factor), axis=1)
+        per_bin = combined(spans, factor) if factor > 1 and len(spans) else spans
     else:
-        found = _tiled(connection, table, wanted, stored, begin, until, width) if are_rows else None
-        if found is None:
+        tiled = _tiled(connection, table, wanted, stored, begin, until, width) if are_rows else None
+        if tiled is None:
             return None
-        made, known = found
+        per_bin, is_known = tiled
     marks = np.array(marked, np.int64) // (width * SECOND)
-    known[marks[(marks >= begin) & (marks < until)] - begin] = False
-    if not known.any() or not len(made):
+    is_known[marks[(marks >= begin) & (marks < until)] - begin] = False
+    if not is_known.any() or not len(per_bin):
         return None
     # its last sample does not matter if the summaries show samples in the next bin
-    follows = np.append(np.diff(made.numbers) == 1, False)
-    follows[:-1] &= known[made.numbers[1:] - begin]
-    kinds = (made.n > 0).astype(int) + (made.nans > 0) + (made.nulls > 0)
+    follows = np.append(np.diff(per_bin.numbers) == 1, False)
+    follows[:-1] &= is_known[per_bin.numbers[1:] - begin]
+    kinds = (per_bin.n > 0).astype(int) + (per_bin.nans > 0) + (per_bin.nulls > 0)
     enough = (kinds == 1).all(axis=1) | follows
-    known[made.numbers[~enough] - begin] = False
-    made = made.chosen(known[made.numbers - begin])
-    known = np.append(known, np.zeros(whole_until - until, bool))
-    return known, _bins(made), int((made.n + made.nans + made.nulls)[:, 0].sum())
+    is_known[per_bin.numbers[~enough] - begin] = False
+    per_bin = per_bin.chosen(is_known[per_bin.numbers - begin])
+    is_known = np.append(is_known, np.zeros(whole_until - until, bool))
+    return is_known, _bins(per_bin), int((per_bin.n + per_bin.nans + per_bin.nulls)[:, 0].sum())
 
 
 def _tiled(
@@ -231,7 +231,7 @@ def _tiled(
     parts: list[Spans] = []
     labels: list[NDArray[np.int64]] = []
     times: list[NDArray[np.int64]] = []
-    known: NDArray[np.bool_] = np.ones(until - begin, bool)
+    is_known: NDArray[np.bool_] = np.ones(until - begin, bool)
     for index, level in enumerate(levels):
         runs = [(number, low, high)]
         if index + 1 < len(levels):
@@ -242,15 +242,15 @@ def _tiled(
             runs = [(number, low, next_low), (number, next_high, high)]
             number, low, high = (each[is_long] for each in (number, next_low, next_high))
         of_bin, wanted = _expanded(runs, level)
-        spans, there = _spans(connection, table, columns, level, wanted, are_rows=True)
-        known[of_bin[~there] - begin] = False
+        spans, exists = _spans(connection, table, columns, level, wanted, are_rows=True)
+        is_known[of_bin[~exists] - begin] = False
         parts.append(spans)
         labels.append(of_bin[np.searchsorted(wanted, spans.numbers)])
         times.append(spans.numbers * level)
         if not len(number):
             break
     ends = bounds[bounds % shortest > 0] // shortest * shortest
-    if not known.any():
+    if not is_known.any():
         return None
     rows = _ends(connection, table, columns, ends, shortest)
     if rows is None:
@@ -270,7 +270,7 @@ def _tiled(
     order = np.lexsort((np.concatenate(times), label))
     figures = (np.concatenate([getattr(part, name) for part in parts])[order] for name in NAMES)
     together = Spans(label[order], *figures)
-    return (combined(together, 1) if len(together) else together), known
+    return (combined(together, 1) if len(together) else together), is_known
 
 
 def _expanded(
@@ -294,15 +294,15 @@ def _ends(
     none = np.empty(0, np.int64), np.empty((0, len(columns))), np.empty((0, len(columns)), bool)
     if not len(begins):
         return none
-    found = connection.answer(
+    answer = connection.answer(
         _ends_of(table, (*columns,), length),
         _instants(begins),
         text_of(int(begins[0]) * SECOND),
         text_of(int(begins[-1] + length) * SECOND),
     )
-    if whole(found.get_value(0, 0)):
+    if whole(answer.get_value(0, 0)):
         return None
-    content = found.get_value(0, 1)
+    content = answer.get_value(0, 1)
     if content is None:
         return none
     times = sent(content, "i8")[0] + POSTGRES_EPOCH
@@ -310,7 +310,7 @@ def _ends(
         raise ReadError(f"the rows of {table} came out of their order", None)
     values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
     for index in range(len(columns)):
-        content = found.get_value(0, 2 + index) or b""
+        content = answer.get_value(0, 2 + index) or b""
         numbers, present = sent(content, TYPES[int.from_bytes(content[8:12], "big")].octets)
         values[:, index] = numbers
         if present is not None:

@@ -15,11 +15,11 @@ _CHAIN = re.compile(rf"(?:{PART})(?:\s*\.(?:\s*\.)?\s*(?:{PART}))*")
 
 def ordered(modules: Sequence[Module]) -> list[Module]:
     """Modules that others name come first; two that name each other stay in their order."""
-    known = {_key(module): module for module in modules}
+    by_key = {_key(module): module for module in modules}
     done: dict[_Key, Module] = {}
     # begins with the remaining modules, each followed by those that it needs
     for module in modules:
-        waiting = [(module, _named(module, known))]
+        waiting = [(module, _named(module, by_key))]
         begun = {_key(module)}
         while waiting:
             of, needed = waiting[-1]
@@ -29,7 +29,7 @@ def ordered(modules: Sequence[Module]) -> list[Module]:
                 done.setdefault(_key(of), of)
             elif _key(other) not in begun and _key(other) not in done:
                 begun.add(_key(other))
-                waiting.append((other, _named(other, known)))
+                waiting.append((other, _named(other, by_key)))
     return list(done.values())
 
 
@@ -37,15 +37,15 @@ def _key(module: Module) -> _Key:
     return module.database, module.name.lower()
 
 
-def _named(module: Module, known: Mapping[_Key, Module]) -> Iterator[Module]:
+def _named(module: Module, by_key: Mapping[_Key, Module]) -> Iterator[Module]:
     """The modules that a text names: `database..name` is of that database, other names are of its own."""
     text = _LEFT_OUT.sub(lambda found: found["name"] or " ", module.text.lower())
-    databases = {database for database, _ in known}
+    databases = {database for database, _ in by_key}
     named = set()
     for chain in _CHAIN.findall(text):
         first, *rest = map(plain, re.findall(PART, chain))
         database = first if first in databases and chain.count(".") > 1 else module.database
         named |= {(database, name) for name in (first, *rest)}
-    for key, other in known.items():
+    for key, other in by_key.items():
         if other is not module and key in named:
             yield other

@@ -146,10 +146,10 @@ def _text(module: Module) -> str:
 
 
 def _descriptions(tables: Sequence[TableScript], database: str) -> Iterator[str]:
-    for made in tables:
-        if made.table.description:
-            name = sql.Identifier(database, made.table.name.lower()).as_string(None)
-            yield f"comment on table {name} is {sql.Literal(made.table.description).as_string(None)};"
+    for script in tables:
+        if script.table.description:
+            name = sql.Identifier(database, script.table.name.lower()).as_string(None)
+            yield f"comment on table {name} is {sql.Literal(script.table.description).as_string(None)};"
 
 
 def _shell(word: str) -> str:

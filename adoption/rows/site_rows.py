@@ -81,11 +81,11 @@ def _copy(
     old: OldSession, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
 ) -> SiteCopied:
     here = sql.Identifier(database, table.name.lower())
-    there = _columns_here(new, database, table.name.lower())
+    existing = _columns_here(new, database, table.name.lower())
     wanted = [column for column in table.columns if column.type not in ROW_VERSIONS]
-    columns = [column for column in wanted if there.get(column.name.lower(), "") == ""]
-    if lost := [column.name for column in wanted if column.name.lower() not in there]:
-        what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
+    columns = [column for column in wanted if existing.get(column.name.lower(), "") == ""]
+    if lost := [column.name for column in wanted if column.name.lower() not in existing]:
+        what = f"has no column {lost[0]}" if existing else "is not there: run 1_tables.sql"
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]
     query = f"select {', '.join(of.expression for of in readings)} from {table.qualified_name}"

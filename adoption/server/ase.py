@@ -128,8 +128,8 @@ def indexes(
     )
     try:
         cursor.execute(text)
-        found = sorted(cursor.fetchall(), key=lambda row: (not int(row[4]) & _PRIMARY, row[3]))
-        for owner, table, name, index, status in found:
+        rows = sorted(cursor.fetchall(), key=lambda row: (not int(row[4]) & _PRIMARY, row[3]))
+        for owner, table, name, index, status in rows:
             columns = tuple(_columns_of(cursor, str(owner), str(table), int(index)))
             full_name, unique = (str(owner), str(table)), bool(int(status) & (_UNIQUE | _PRIMARY))
             if not columns:
@@ -190,7 +190,7 @@ def grants(
 
     `tables`: by owner and name there; `names`: the names here, by owner and name.
     """
-    found = []
+    granted = []
     for who, action, state, _, what, columns, owner in rows:
         right = _ACTIONS.get(int(action), f"action {action}")
         here = "" if what is None else names.get(str(owner).lower(), {}).get(str(what).lower())
@@ -201,5 +201,5 @@ def grants(
         named: tuple[str, ...] = ()
         if table is not None and bits and not bits & 1:
             named = tuple(column.name for number, column in enumerate(table.columns, 1) if bits >> number & 1)
-        found.append(Grant(str(who), right, here, named, _STATES[int(state)]))
-    return found
+        granted.append(Grant(str(who), right, here, named, _STATES[int(state)]))
+    return granted

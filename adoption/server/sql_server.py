@@ -50,10 +50,10 @@ def table_parts(query: Query) -> Parts:
     for owner, table, column, name, text in query("rules"):
         condition = condition_of_rule(str(text), quoted(str(column)))
         parts.checks[str(owner), str(table)].append(Check(f"{name}_{column}", condition))
-    found: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
+    references: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in query("references"):
-        found[(str(owner), str(table)), str(name)].append(tuple(rest))
-    for (full_name, name), rows in found.items():
+        references[(str(owner), str(table)), str(name)].append(tuple(rest))
+    for (full_name, name), rows in references.items():
         _, table, _, deleting, updating, owner, disabled = rows[0]
         if disabled:
             parts.left.append(f"foreign key {name} of {full_name[1]} is disabled there, and not migrated")
@@ -82,13 +82,13 @@ def indexes(rows: Rows) -> tuple[Mapping[TableName, Any], Mapping[TableName, Any
     An index of some rows only is no key. One that is unique is both a key and an index: repeated rows are
     another error there (2601) than of a constraint (2627).
     """
-    found: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
+    by_index: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in rows:
-        found[(str(owner), str(table)), str(name)].append(tuple(rest))
+        by_index[(str(owner), str(table)), str(name)].append(tuple(rest))
     keys: dict[TableName, list[tuple[str, ...]]] = defaultdict(list)
     constraints: dict[TableName, list[OldKey]] = defaultdict(list)
     others: dict[TableName, list[OldIndex]] = defaultdict(list)
-    for (full_name, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
+    for (full_name, name), columns in sorted(by_index.items(), key=lambda each: not each[1][0][1]):
         _, primary, unique, _, condition, of_constraint, by_server = columns[0]
         named = tuple(str(column[0]) for column in columns)
         if unique and condition is None:

@@ -169,9 +169,9 @@ class Stored:
     def _number(self, row: int, seq_no: int | None) -> None:
         """Gives a row a number in the ring."""
         query = "select id, time, seq_no, readings, crc from row where id = ?"
-        found = self._sql(query, row).fetchone()
-        if self._is_sound(found):
-            crc = checksum(self._seal, row, found[1], seq_no, found[3])
+        stored = self._sql(query, row).fetchone()
+        if self._is_sound(stored):
+            crc = checksum(self._seal, row, stored[1], seq_no, stored[3])
             self._sql("update row set seq_no = ?, crc = ? where id = ?", seq_no, crc, row)
 
     def _commit(self, work: Callable[[], object] | None = None) -> bool:

@@ -235,15 +235,15 @@ class Migration:
                 sql.SQL("select count(*) from {}").format(sql.Identifier("online", self._table))
             ).fetchone() or (1,)
         types = {column: ColumnType.of_postgresql(text) for column, text in stored.items()}
-        known = {column: kind for column, kind in types.items() if kind is not None}
+        supported = {column: kind for column, kind in types.items() if kind is not None}
         lengths = {
             column: kind.length
-            for column, kind in known.items()
+            for column, kind in supported.items()
             if kind.length is not None and not kind.is_array
         }
         decimals = {
             column: decimal
-            for column, kind in known.items()
+            for column, kind in supported.items()
             if pa.types.is_decimal(decimal := stored_as(kind))
         }
         return Incoming(empty.schema, lengths, max(1, int(ring_rows)), self._described, decimals)

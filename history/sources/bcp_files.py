@@ -82,9 +82,9 @@ class BcpFiles(Source):
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. All rows are read, also those before `start`."""
-        found = files_in(self._path, "bcp", "dat", "txt")
-        self._all, self._done = sum(file.stat().st_size for file in found), 0
-        for file in found:
+        files = files_in(self._path, "bcp", "dat", "txt")
+        self._all, self._done = sum(file.stat().st_size for file in files), 0
+        for file in files:
             fields = fields_of(self._format_of(file))
             chosen = self._described.chosen((field.name for field in fields), wanted.names)
             if "time" not in chosen:

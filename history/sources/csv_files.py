@@ -40,10 +40,10 @@ class CsvFiles(Source):
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. All lines are read, also those before `start`."""
-        found = files_in(self._path, "csv", "gz")
-        self._all = sum(file.stat().st_size for file in found)
+        files = files_in(self._path, "csv", "gz")
+        self._all = sum(file.stat().st_size for file in files)
         self._before = 0
-        for file in found:
+        for file in files:
             try:
                 with pa.OSFile(str(file)) as source:
                     self._file = source

@@ -10,8 +10,8 @@ def files_in(path: Path, *suffixes: str) -> list[Path]:
     IncomingError for none."""
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".") in suffixes and file.is_file())
-    if not found:
+    files = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".") in suffixes and file.is_file())
+    if not files:
         what = f"has no *.{' or *.'.join(suffixes)}" if path.is_dir() else "is no file or folder"
         raise IncomingError(f"{path} {what}")
-    return found
+    return files

@@ -30,9 +30,9 @@ class ParquetFiles(Source):
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. Row groups that have no rows of that time by their statistics are not read."""
         try:
-            found = files_in(self._path, "parquet")
-            self._all = sum(pq.read_metadata(file).num_rows for file in found)
-            for file in found:
+            files = files_in(self._path, "parquet")
+            self._all = sum(pq.read_metadata(file).num_rows for file in files)
+            for file in files:
                 with pq.ParquetFile(file, pre_buffer=False) as source:
                     yield from self._of(source, wanted, start, end)
         except (OSError, pa.ArrowException) as error:

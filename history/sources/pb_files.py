@@ -265,19 +265,19 @@ class PbRows(_PbFiles):
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source."""
-        found = {
+        sources = {
             column: source for column in wanted.names if (source := self._find(self._described.named(column)))
         }
-        if not found:
+        if not sources:
             raise IncomingError(f"no column of the log is one of the PVs: {some([*self._tree])}")
-        names = [*dict.fromkeys(name for name, _ in found.values())]
+        names = [*dict.fromkeys(name for name, _ in sources.values())]
         since = self._begin(start, [self._tree[name] for name in names])
         if since >= nanoseconds(end):
             return
         with ExitStack() as stack:
             streams = []
             for name in names:
-                parts = {column: part for column, (of, part) in found.items() if of == name}
+                parts = {column: part for column, (of, part) in sources.items() if of == name}
                 stream = self._stream(name, parts, wanted, since, end)
                 streams.append(stack.enter_context(closing(stream)))  # type: ignore[type-var]
             for step in in_step(streams):
@@ -293,7 +293,7 @@ class PbRows(_PbFiles):
                         for column in batch.schema.names
                         if column != "time"
                     }
-                for column in found:
+                for column in sources:
                     if column not in columns:
                         columns[column] = pa.nulls(len(times), wanted.field(column).type)
                 yield pa.RecordBatch.from_pydict(columns)
@@ -370,8 +370,8 @@ def find(root: Path, *, skips: bool = False) -> dict[str, Pv]:
     """The PVs of a file or a tree, by the headers and names of its files. Raises IncomingError."""
     groups: dict[tuple[Path, str], list[tuple[str, Path]]] = {}
     for path in files_in(root, "pb"):
-        found = _NAME.fullmatch(path.name)
-        key, part = (found[1], found[2]) if found else (path.name, "")
+        match = _NAME.fullmatch(path.name)
+        key, part = (match[1], match[2]) if match else (path.name, "")
         groups.setdefault((path.parent, key), []).append((part, path))
     files: dict[str, list[_File]] = {}
     for group in groups.values():

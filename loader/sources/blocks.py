@@ -56,9 +56,9 @@ class File:
             self.numbered = "seq_no" in names
             """whether it has a column seq_no"""
             self._columns = [self._column(name) for name in names]
-            known = [column.name for column in self._columns if column is not None]
-            self._names_read = {*known}
-            if len(known) != len(self._names_read):
+            named = [column.name for column in self._columns if column is not None]
+            self._names_read = {*named}
+            if len(named) != len(self._names_read):
                 raise ValueError("a column is named twice")
 
     def blocks(self, after: int = 0) -> Iterator[pa.RecordBatch]:

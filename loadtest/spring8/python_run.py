@@ -112,14 +112,14 @@ def check(conninfo: str, facility: Facility, records: Recorded) -> Check:
         table: recorded.acknowledgements(written[written["table"] == index])
         for index, table in enumerate(facility.tables)
     }
-    found = verify_sets(conninfo, acknowledgements, readings)
+    checks = verify_sets(conninfo, acknowledgements, readings)
     return Check(
-        acknowledged=sum(one.acknowledged for one in found),
-        in_rings=sum(one.in_ring for one in found),
-        in_logs=sum(one.in_log for one in found),
-        left_out=sum(one.left_out for one in found),
-        altered=sum(one.altered for one in found),
-        lost=sum(one.lost for one in found),
+        acknowledged=sum(one.acknowledged for one in checks),
+        in_rings=sum(one.in_ring for one in checks),
+        in_logs=sum(one.in_log for one in checks),
+        left_out=sum(one.left_out for one in checks),
+        altered=sum(one.altered for one in checks),
+        lost=sum(one.lost for one in checks),
     )
 
 

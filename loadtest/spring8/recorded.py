@@ -87,11 +87,11 @@ def calls(records: Records) -> Calls:
 
 def of_tables(records: Records, facility: Facility, seconds: float) -> list[TableFigures]:
     """The figures of each table's writers in so many seconds; tables without a row are omitted."""
-    found = []
+    figures = []
     for index, table in enumerate(facility.tables):
         latencies = records[records["table"] == index]["latency"] / SECOND
         if len(latencies):
-            found.append(
+            figures.append(
                 TableFigures(
                     table.name,
                     len(table.columns),
@@ -100,7 +100,7 @@ def of_tables(records: Records, facility: Facility, seconds: float) -> list[Tabl
                     float(latencies.max()),
                 )
             )
-    return found
+    return figures
 
 
 def of_columns(records: Records, facility: Facility, columns: int) -> Records:

@@ -47,11 +47,11 @@ async def get_capture(request: Request) -> Response:
     event = path_number(request)
 
     def work(servers: Servers) -> dict[str, Any]:
-        found = [each for each in _captures(servers.first) if each["capture"] == event]
-        if not found:
+        captures = [each for each in _captures(servers.first) if each["capture"] == event]
+        if not captures:
             raise Refused(404, f"there is no capture {event}, or you may not read it")
-        columns = _columns(servers, event, [each["table_name"] for each in found[0]["tables"]])
-        return found[0] | {"signals": [described(signal) for signal, _ in columns.values()]}
+        columns = _columns(servers, event, [each["table_name"] for each in captures[0]["tables"]])
+        return captures[0] | {"signals": [described(signal) for signal, _ in columns.values()]}
 
     return json_response(await answer(request, work))
 
@@ -108,10 +108,10 @@ def _rows_of(
 ) -> Iterator[Part]:
     """The rows of a table in a capture. Raises Refused (400, 404, 413)."""
     listed = records(servers.first, _LIST)
-    known = [row for row in listed if row["capture"] == event and row["table_name"] == table]
-    if not known:
+    captured = [row for row in listed if row["capture"] == event and row["table_name"] == table]
+    if not captured:
         raise Refused(404, f"there is no capture {event} of table {table[:60]!r}, or you may not read it")
-    number_of_rows, of_samples = known[0]["rows"], known[0]["is_of_samples"]
+    number_of_rows, of_samples = captured[0]["rows"], captured[0]["is_of_samples"]
     if number_of_rows > most:
         raise Refused(413, f"these are {number_of_rows} rows, of which {most} are allowed")
     if form != "json":

@@ -19,7 +19,7 @@ def why(servers: Servers, name: str, start: datetime, end: datetime) -> list[dic
     times = {"start": time_literal(start), "end": time_literal(end)}
     text = query("why", signal=sql.Literal(name), **times)
     nodes = query("nodes_of_signal", signal=sql.Literal(name))
-    found: list[dict[str, Any]] = []
+    causes: list[dict[str, Any]] = []
     for row in records(servers.first, nodes):
         node = row["node"]
         try:
@@ -27,14 +27,14 @@ def why(servers: Servers, name: str, start: datetime, end: datetime) -> list[dic
         except Refused as error:
             if error.status != 503:
                 raise
-            found.append(
+            causes.append(
                 {"cause": "node", "since": None, "until": None, "rows": None, "evidence": str(error)}
             )
             continue
         try:
-            found += records(connection, text)
+            causes += records(connection, text)
         except ReadError as error:
             if error.sqlstate == _UNKNOWN:
                 raise Refused(404, f"there is no signal {name[:60]!r}") from error
             raise
-    return found
+    return causes

@@ -132,16 +132,16 @@ class _Line:
             parts = [*parts, *self._next(int(times[-1]))]
         if not parts:
             return pa.nulls(len(times), self.kind)
-        known = np.concatenate([part.nanoseconds for part in parts]) // unit
+        known_times = np.concatenate([part.nanoseconds for part in parts]) // unit
         times = times * (1000 // unit)
-        index = np.searchsorted(known, times, side="right") - 1
+        index = np.searchsorted(known_times, times, side="right") - 1
         longest = np.inf if gap is None else gap * (1000 // unit)
         if not linear:
             values = pa.concat_arrays([cast(part, self.kind) for part in parts])
-            return values.take(pa.array(index, mask=(index < 0) | (times - known[index] >= longest)))
+            return values.take(pa.array(index, mask=(index < 0) | (times - known_times[index] >= longest)))
         numbers = np.concatenate([part.numbers for part in parts])
-        following = np.minimum(index + 1, len(known) - 1)
-        left, right = known[index], known[following]
+        following = np.minimum(index + 1, len(known_times) - 1)
+        left, right = known_times[index], known_times[following]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(times == left, 0.0, (times - left) / (right - left))
             # a value itself is given where there is one: the other may be missing

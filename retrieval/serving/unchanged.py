@@ -37,10 +37,10 @@ def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetim
         if not are_there(servers.first, table):
             return None
         bounds = microseconds(start), microseconds(end + MICROSECOND)
-        found = servers.first.answer(_text(table), *map(text_of, bounds))
-        if not found.ntuples:
+        blocks = servers.first.answer(_text(table), *map(text_of, bounds))
+        if not blocks.ntuples:
             return None
-        parts.append((found.get_value(0, 0) or b"").decode())
+        parts.append((blocks.get_value(0, 0) or b"").decode())
     return f'W/"{sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
 

@@ -234,9 +234,9 @@ def _demonstrate(
         _work(console, supervisor, writing, seconds, halfway)
         end, after = datetime.now(UTC), _mark(server, supervisor, facility, writing)
     console.print("Checking every acknowledged row")
-    found = verify(server.postgres.conninfo(), facility.tables, acknowledgements, simulator)
+    checks = verify(server.postgres.conninfo(), facility.tables, acknowledgements, simulator)
     console.print()
-    _report(console, writing, reading, found, before, after)
+    _report(console, writing, reading, checks, before, after)
     picture = output / "trends.png"
     output.mkdir(parents=True, exist_ok=True)
     groups = example_signals(facility)
@@ -251,7 +251,7 @@ def _demonstrate(
         "find its mark, click on the gap",
         soft_wrap=True,
     )
-    return _report_trouble(console, supervisor, found)
+    return _report_trouble(console, supervisor, checks)
 
 
 def _record_trip(facility: Facility, address: Address, password: str, time: datetime) -> None:

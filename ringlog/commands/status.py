@@ -127,16 +127,16 @@ def _print(database: Embedded | External, machine: bool, everything: bool) -> bo
         demand_facility(conninfo)
         servers = Everywhere(conninfo)
         states = states_everywhere(servers)
-        found = {node: _server(server, states.get(node, [])) for node, server in servers}
+        by_node = {node: _server(server, states.get(node, [])) for node, server in servers}
         with look(conninfo) as connection:
             running = presence.servers(connection)
             left = None if disk is None else space(disk, growth(connection, conninfo))
         if machine:
-            doubts = {node: each.doubt for node, each in found.items() if each.doubt}
-            failed = {node: each.failed for node, each in found.items()}
+            doubts = {node: each.doubt for node, each in by_node.items() if each.doubt}
+            failed = {node: each.failed for node, each in by_node.items()}
             state = as_json(states, left, servers.away, doubts, failed)
             writers = [
-                asdict(writer) | {"node": node} for node, each in found.items() for writer in each.writers
+                asdict(writer) | {"node": node} for node, each in by_node.items() for writer in each.writers
             ]
             everything_found = {"servers": presence.as_json(running)} | state | {"writers": writers}
             print(json.dumps(everything_found, default=lambda at: at.isoformat()))
@@ -148,14 +148,14 @@ def _print(database: Embedded | External, machine: bool, everything: bool) -> bo
             if left is not None and disk is not None:
                 print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}")
                 _warn_of(disk)
-            for node, each in found.items():
+            for node, each in by_node.items():
                 print(f"\n{label(node)}:" if servers.nodes else "")
                 for line in _lines(each, everything):
                     print(line)
         servers.demand_all()
     return bool(running) and not any(
         each.doubt or each.failed or any(state.silent or state.unread for state in each.states)
-        for each in found.values()
+        for each in by_node.values()
     )
 
 

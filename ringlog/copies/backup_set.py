@@ -62,19 +62,19 @@ def nodes_in(folder: Path) -> list[str]:
 def copy_of(folder: Path, node: str | None, name: str | None) -> Path:
     """A server's copy of this name; None: the latest. Raises UsageError."""
     if node is not None and node not in nodes_in(folder):
-        known = ", ".join(nodes_in(folder)) or "no node"
-        raise UsageError(f"{folder} has no copy of node {node}; it has copies of {known}")
-    there = copies_in(folder_of(folder, node))
-    if not there:
+        named = ", ".join(nodes_in(folder)) or "no node"
+        raise UsageError(f"{folder} has no copy of node {node}; it has copies of {named}")
+    copies = copies_in(folder_of(folder, node))
+    if not copies:
         raise UsageError(f"{folder} has no copy of {label(node)}")
     if name is None:
-        return there[-1]
-    for copy in there:
+        return copies[-1]
+    for copy in copies:
         if copy.name == name:
             return copy
     raise UsageError(
         f"{folder} has no log of {label(node)} since its copies: --to is the name of one of them, "
-        + ", ".join(copy.name for copy in there)
+        + ", ".join(copy.name for copy in copies)
     )
 
 

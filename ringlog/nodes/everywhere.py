@@ -78,7 +78,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             passwords = {name: password for name, (_, password) in known_nodes(connection).items()}
             numbered = numbers(connection)
             _refuse(sample_tables.taken(connection, facility))
-        there: list[tuple[Node, sqlalchemy.Engine]] = []
+        reachable: list[tuple[Node, sqlalchemy.Engine]] = []
         for node in facility.nodes:
             at = engine(reached(node.dsn))
             stack.callback(at.dispose)
@@ -88,12 +88,12 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             except sqlalchemy.exc.OperationalError as error:
                 _away(node, error, alone)
                 continue
-            there.append((node, at))
+            reachable.append((node, at))
         created: list[str] = []
         changed: list[str] = []
         tables: list[NodeTable] = []
         reports = []
-        for node, at in there:
+        for node, at in reachable:
             own = facility.of(node.name)
             number = numbered.setdefault(node.name, max(numbered.values(), default=0) + 1)
             report = number_signals(at, number) if own.sample_tables else InstallReport((), ())
@@ -103,9 +103,9 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             with at.begin() as connection:
                 tables += node_tables(connection, node.name, [table.name for table in own.every_table])
             reports.append((node.name, report))
-        nodes = [(node.name, node.dsn, passwords[node.name], numbered[node.name]) for node, _ in there]
+        nodes = [(node.name, node.dsn, passwords[node.name], numbered[node.name]) for node, _ in reachable]
         report = install(first, facility.of(None), [install_tsql, placing(nodes, tables)])
-        for node, _ in there:
+        for node, _ in reachable:
             changed += [f"login {name} on node {node.name}" for name in _copy_logins(first, node)]
         for name, each in reports:
             created += [f"{thing} on node {name}" for thing in each.created]
@@ -136,7 +136,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
     with first.connect() as connection:
         _demand_nodes(connection, facility)
         _refuse(stored_elsewhere(connection, facility, None))
-        known = tables_elsewhere(connection)
+        stored = tables_elsewhere(connection)
     for node in facility.nodes:
         at = engine(reached(node.dsn))
         try:
@@ -157,7 +157,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
     changed += [
         f"table {table.name} to node {table.node}"
         for table in facility.every_table
-        if table.node is not None and table.name not in known
+        if table.node is not None and table.name not in stored
     ]
     report = difference(first, facility.of(None), [install_tsql])
     return InstallReport((*report.created, *created), (*report.changed, *changed))

@@ -78,8 +78,8 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
             if report:
                 yield str(report)
         with first.connect() as connection:
-            known = {name: reached(dsn) for name, (dsn, _) in nodes.known_nodes(connection).items()}
-        servers: dict[str | None, str] = {None: conninfo} | dict(known.items())
+            by_name = {name: reached(dsn) for name, (dsn, _) in nodes.known_nodes(connection).items()}
+        servers: dict[str | None, str] = {None: conninfo} | dict(by_name.items())
         moved = False
         for move in under_way:
             if names and move.table not in names:
@@ -210,8 +210,8 @@ class _Moving:
             become_owner(connection)
             if any(each.table == self.table for each in moves_under_way(connection)):
                 return
-            with self.target.connect() as there:
-                if self.table in sample_tables.names(there):
+            with self.target.connect() as connected:
+                if self.table in sample_tables.names(connected):
                     raise ServerError(f"{label(self.move.target)} has another table {self.table} already")
             row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
             connection.execute(elsewhere.move.insert().values(row))
@@ -234,8 +234,8 @@ class _Moving:
             partitions = log_partitions(connection, self.table)
             formers = renaming.former_names(connection).get(self.table, [])
         with self.target.connect() as connection:
-            there = sample_tables.names(connection)
-        wanted = {*there, self.table}
+            existing = sample_tables.names(connection)
+        wanted = {*existing, self.table}
         own = replace(
             facility.of(self.move.target),
             tables=tuple(
@@ -257,14 +257,14 @@ class _Moving:
 
         def name_formers(connection: sa.Connection) -> None:
             become_owner(connection)
-            known = renaming.former_names(connection).get(self.table, [])
+            existing_names = renaming.former_names(connection).get(self.table, [])
             for former in formers:
-                if former not in known:
+                if former not in existing_names:
                     row = {"former": former, "table_name": self.table}
                     connection.execute(renaming.former_table.insert().values(row))
 
         def before(connection: sa.Connection) -> None:
-            if self.move.target is None and self.table not in there:
+            if self.move.target is None and self.table not in existing:
                 become_owner(connection)
                 nodes.make_room(connection, self.table)
                 run(connection, "reset role")
@@ -289,9 +289,9 @@ class _Moving:
 
         def make_partitions(connection: sa.Connection) -> None:
             become_owner(connection)
-            known = log_partitions(connection, self.table)
+            existing_partitions = log_partitions(connection, self.table)
             for one in partitions:
-                if not any(other.start < one.end and one.start < other.end for other in known):
+                if not any(other.start < one.end and one.start < other.end for other in existing_partitions):
                     make_partition(connection, self.table, one)
                     turn_off_statistics(connection, self.table, one.name)
 

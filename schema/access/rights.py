@@ -59,14 +59,14 @@ class Held:
 
 def held(connection: psycopg.Connection) -> dict[tuple[str, str], Held]:
     """The rights of logins by roles (TABLE_WRITER or TABLE_READER)."""
-    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    rights: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     query = (
         "select login, role, 0, table_name from ringlog.table_right"
         " union all select login, role, 1, group_name from ringlog.group_right order by 1, 2, 3, 4"
     )
     for login, role, index, name in connection.execute(query):
-        found.setdefault((login, role), ([], []))[index].append(name)
-    return {key: Held(tuple(tables), tuple(groups)) for key, (tables, groups) in found.items()}
+        rights.setdefault((login, role), ([], []))[index].append(name)
+    return {key: Held(tuple(tables), tuple(groups)) for key, (tables, groups) in rights.items()}
 
 
 def split(connection: psycopg.Connection, names: Iterable[str]) -> Held:

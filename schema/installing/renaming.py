@@ -228,8 +228,8 @@ def _rename_signals(connection: sa.Connection, table: Table) -> None:
         history = sa.select(sa.literal(new), *columns).where(
             signal.c.signal == old, sa.func.coalesce(signal.c.valid_to, sa.func.now()) != FOREVER
         )
-        known = connection.scalar(sa.select(signal.c.signal).where(signal.c.signal == new).limit(1))
-        if known is None:
+        existing = connection.scalar(sa.select(signal.c.signal).where(signal.c.signal == new).limit(1))
+        if existing is None:
             # the old name's row makes way first: a name has one current row
             connection.execute(signal.insert().from_select(["signal", *columns], history))
             connection.execute(

@@ -146,9 +146,9 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         "own": [json.dumps(_own(each)) for each in new],
     }
     numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), parameters)}
-    known = {"table_name": table.name, "type": str(table.type)}
+    common = {"table_name": table.name, "type": str(table.type)}
     rows = [
-        {"signal": each.name, **known, "column_name": str(numbers[each.name]), **_description(each)}
+        {"signal": each.name, **common, "column_name": str(numbers[each.name]), **_description(each)}
         for each in new
     ]
     connection.execute(signal.insert(), rows)

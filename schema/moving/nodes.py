@@ -202,10 +202,10 @@ def placing(nodes: Sequence[tuple[str, str, str, int]], tables: Sequence[NodeTab
             gateway = sql.Identifier(GATEWAY)
             run(connection, sql.SQL("grant usage on schema ringlog to {}").format(gateway))
             run(connection, sql.SQL("grant select on ringlog.stand_in to {}").format(gateway))
-        known = known_nodes(connection)
+        existing = known_nodes(connection)
         changed = []
         for name, dsn, password, number in nodes:
-            if known.get(name) == (dsn, password):
+            if existing.get(name) == (dsn, password):
                 continue
             connection.execute(node.delete().where(node.c.name == name))
             connection.execute(node.insert().values(name=name, dsn=dsn, password=password, number=number))
@@ -249,8 +249,8 @@ def keep_away(connection: sa.Connection, table: NodeTable) -> list[sql.Identifie
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
     schemas = [*_SCHEMAS, RECENT, ARCHIVE, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
-    there = catalogue.relations(connection, schemas, [table.table])
-    readable = [sql.Identifier(*name) for name, kind in there.items() if kind in ("r", "p", "v")]
+    relations = catalogue.relations(connection, schemas, [table.table])
+    readable = [sql.Identifier(*name) for name, kind in relations.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")
     run(connection, hide.format(sql.SQL(", ").join(readable), sql.Identifier(READER), sql.Identifier(WRITER)))
     return readable
@@ -261,15 +261,15 @@ def _make_types(connection: sa.Connection, table: NodeTable) -> list[str]:
     changed = []
     for schema, columns in table.columns.items():
         name = sql.Identifier(schema, table.table)
-        there = catalogue.columns(connection, name)
-        new = [(column, kind) for column, kind in columns if column not in there]
-        same = {column: kind for column, kind in columns if column in there}
-        if there and there != same:
+        existing = catalogue.columns(connection, name)
+        new = [(column, kind) for column, kind in columns if column not in existing]
+        same = {column: kind for column, kind in columns if column in existing}
+        if existing and existing != same:
             # a column of another type, or gone: the stand-ins that depend on it are made again
             _drop_stand_ins(connection, table.table, None)
             run(connection, sql.SQL("drop type {}").format(name))
-            there, new = {}, columns
-        if not there:
+            existing, new = {}, columns
+        if not existing:
             fields = sql.SQL(", ").join(_field(column, kind) for column, kind in columns)
             run(connection, sql.SQL("create type {} as ({})").format(name, fields))
         elif new:

@@ -94,7 +94,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
     ring, log = sql.Identifier(schema, table), sql.Identifier(LOG_TABLES, table)
     # first repair damage that no call has met yet
     _read(engine, partial(run, statements=_WHOLE.format(ring)))
-    made = 0
+    refilled = 0
     for week in sorted(weeks, key=lambda week: week.start, reverse=True):
         with engine.begin() as connection:
             become_owner(connection)
@@ -113,14 +113,14 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
                     if name != "seq_no"
                 ),
             )
-            made += run(connection, statement)
+            refilled += run(connection, statement)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         # a damaged page that no call has met yet
         run(connection, sql.SQL("reindex table concurrently {}").format(ring))
     with engine.begin() as connection:
         become_owner(connection)
         connection.execute(damage.delete().where((damage.c.work == "ring") & (damage.c.table_name == table)))
-        return made, len(_empty(connection, ring))
+        return refilled, len(_empty(connection, ring))
 
 
 _WHOLE = sql.SQL("select sum(length((ring.*)::text)) from {} as ring")

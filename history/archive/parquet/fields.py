@@ -151,8 +151,8 @@ class Fields:
         return next(name for number in count(2) if (name := f"{column}_{number}") not in taken)
 
     def _record(self, field: Field) -> Field:
-        known = self._fields.get(field.id)
-        if known != field:
+        former = self._fields.get(field.id)
+        if former != field:
             self._fields[field.id] = field
             values = {
                 "name": field.name,
@@ -162,7 +162,7 @@ class Fields:
                 "is_by_name": field.is_by_name,
             }
             key = {"table_name": self._table, "field_id": field.id}
-            if known is None:
+            if former is None:
                 self._connection.execute(archive_field.insert().values(**key, **values))
             else:
                 change = archive_field.update().filter_by(**key)

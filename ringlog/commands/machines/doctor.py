@@ -42,26 +42,26 @@ def doctor(
 ) -> None:
     """Find settings of this machine that endanger data or speed. Code 1: a danger was found."""
     database = chosen_database(data, dsn)
-    found: list[Finding] = [finding for file in tls_cert or () for finding in certificate(file)]
+    findings: list[Finding] = [finding for file in tls_cert or () for finding in certificate(file)]
     if isinstance(database, Embedded):
-        found += [*this_machine.disk(database.data), *this_machine.kernel(), *this_machine.clock()]
+        findings += [*this_machine.disk(database.data), *this_machine.kernel(), *this_machine.clock()]
         postgresql = database.postgres
         if postgresql.exists:
-            found += this_machine.wal_disk(postgresql.cluster)
-            found += _embedded(database)
+            findings += this_machine.wal_disk(postgresql.cluster)
+            findings += _embedded(database)
     else:
         with database.opened() as conninfo:
-            found += [*postgres(conninfo), *nodes(conninfo)]
-            found += [*connections_of_writers(conninfo), *disk_of_logins(conninfo)]
-    found.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
+            findings += [*postgres(conninfo), *nodes(conninfo)]
+            findings += [*connections_of_writers(conninfo), *disk_of_logins(conninfo)]
+    findings.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
     if machine:
-        print(json.dumps([asdict(finding) for finding in found]))
+        print(json.dumps([asdict(finding) for finding in findings]))
     else:
-        for finding in found:
+        for finding in findings:
             print(f"{finding.level}: {finding.what}\n  why: {finding.why}\n  do:  {finding.do}")
-        if not found:
+        if not findings:
             print("nothing found")
-    if any(finding.level == "danger" for finding in found):
+    if any(finding.level == "danger" for finding in findings):
         raise typer.Exit(1)
 
 
@@ -185,11 +185,11 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
             "run ringlog doctor --dsn as a superuser, or look for trust in pg_hba.conf",
         )
         return
-    found = connection.execute(
+    rules = connection.execute(
         "select distinct database[1], user_name[1], coalesce(address, type) from pg_hba_file_rules"
         " where auth_method = 'trust' order by 1, 2, 3"
     ).fetchall()
-    for name, user, origin in found:
+    for name, user, origin in rules:
         yield Finding(
             "danger",
             f"{user} can connect from {origin} to {name} without a password (pg_hba.conf: trust)",

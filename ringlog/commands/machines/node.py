@@ -27,12 +27,12 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
     """
     with facility_opened(data, dsn) as conninfo:
         with engine(conninfo).connect() as connection:
-            found = node_of_each_table(driver(connection))
+            node_of = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         servers = {None: conninfo} | {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
         failed = bool(under_way)
         for name, server in servers.items():
-            tables = sorted(table for table, node in found.items() if node == name)
+            tables = sorted(table for table, node in node_of.items() if node == name)
             size = _size(server)
             failed = failed or not isinstance(size, int)
             how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"

@@ -348,8 +348,8 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
             about = {name: notes[name] for name in ("unit", "description")}
             about |= {"name": each, "states": _states(notes)}
             content[f"signal_{index}"] = about | vectors
-    with file.open("wb") as made:
-        savemat(made, content, oned_as="column")
+    with file.open("wb") as opened:
+        savemat(opened, content, oned_as="column")
 
 
 def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:

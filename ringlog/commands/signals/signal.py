@@ -279,12 +279,12 @@ def _changed(
         for name in names:
             query = "select signal from ringlog.list_signals(%s) where state <> 'retired'"
             pattern = _pattern(name) if is_pattern else _escaped(name)
-            found = 0
+            matches = 0
             for node in servers.nodes:
                 fitting = [signal for (signal,) in servers.connection(node).execute(query, [pattern])]
                 chosen[node] = chosen.get(node, {}) | dict.fromkeys(fitting)
-                found += len(fitting)
-            if not found:
+                matches += len(fitting)
+            if not matches:
                 raise UsageError(f"no table of samples has a signal {name}: ringlog signal list")
         for node, signals in chosen.items():
             if signals:

@@ -50,7 +50,7 @@ def verify(
         return
     with facility_opened(data, dsn) as conninfo:
         servers = Everywhere(conninfo)
-        found = False
+        any_problem = False
         for name, server in servers:
             if servers.nodes:
                 print(f"{label(name)}:", flush=True)
@@ -58,9 +58,9 @@ def verify(
                 problems = list(problems_of(connection, engine(server)))
             for problem in problems:
                 print(problem)
-            found = found or bool(problems)
+            any_problem = any_problem or bool(problems)
         servers.demand_all()
-    if found:
+    if any_problem:
         raise typer.Exit(1)
     print("no errors were found")
 

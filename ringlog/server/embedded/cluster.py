@@ -200,8 +200,8 @@ class Cluster:
         clusters = self._clusters()
         ours = {self.socket.name, SERVING, COMMANDS, WANTED, self.start_log.name, self._unfinished.name}
         ours |= {self._remembered.name, self._remembered.with_suffix(".new").name, SERVED, f"{SERVED}.new"}
-        there = self.data.iterdir() if self.data.exists() else ()
-        if not clusters and any(entry.name not in ours for entry in there):
+        entries = self.data.iterdir() if self.data.exists() else ()
+        if not clusters and any(entry.name not in ours for entry in entries):
             raise ServerError(f"{self.data} contains files that are not a database: choose an empty folder")
         try:
             self.data.mkdir(parents=account.is_self, exist_ok=True)
