@@ -224,8 +224,8 @@ fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
         match damage {
             Damage::Set(at, with) => {
                 let at = at.index(bytes.len());
-                for (place, byte) in bytes[at..].iter_mut().zip(with) {
-                    *place = *byte;
+                for (target, byte) in bytes[at..].iter_mut().zip(with) {
+                    *target = *byte;
                 }
             }
             Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),

@@ -74,9 +74,9 @@ impl<'a> Fields<'a> {
 #[inline]
 pub fn varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0;
-    for place in 0..10 {
+    for group in 0..10 {
         let byte = *bytes.split_off_first().ok_or(CUT_SHORT)?;
-        number |= u64::from(byte & 0x7f) << (7 * place);
+        number |= u64::from(byte & 0x7f) << (7 * group);
         if byte < 0x80 {
             return Ok(number);
         }

@@ -369,19 +369,19 @@ impl Samples {
     }
 
     fn add_fields(&mut self, message: &[u8]) -> Result<()> {
-        let mut found = vec![None; self.fields.len()];
+        let mut values = vec![None; self.fields.len()];
         for field in Fields::new(message, self.payload.repeated()) {
             let (7, Field::Bytes(bytes)) = field? else { continue };
             let (name, value) = pair(bytes)?;
             match self.fields.iter().position(|(wanted, _)| wanted == name) {
-                Some(place) => found[place] = Some(value),
+                Some(index) => values[index] = Some(value),
                 None if self.others.len() < NAMES || self.others.contains_key(name) => {
                     *self.others.entry(name.to_owned()).or_default() += 1;
                 }
                 None => {}
             }
         }
-        self.fields.iter_mut().zip(found).try_for_each(|((_, texts), value)| texts.add(value))
+        self.fields.iter_mut().zip(values).try_for_each(|((_, texts), value)| texts.add(value))
     }
 }
 

@@ -48,8 +48,8 @@ pub fn batch(columns: &[Column], rows: &[Row<'_>]) -> Option<Vec<u8>> {
         digits(&mut out, time.rem_euclid(1_000_000) as u32, 6);
         out.extend_from_slice(b"+00:00\"");
         let mut rest = readings.strip_prefix('[')?;
-        for (place, column) in columns.iter().enumerate() {
-            if place > 0 {
+        for (index, column) in columns.iter().enumerate() {
+            if index > 0 {
                 rest = rest.strip_prefix(',')?;
             }
             let element = &rest[..length(rest)?];
@@ -73,12 +73,12 @@ fn length(rest: &str) -> Option<usize> {
     if bytes.first() != Some(&b'"') {
         return bytes.iter().position(|byte| matches!(byte, b',' | b']')).filter(|&length| length > 0);
     }
-    let mut place = 1;
+    let mut index = 1;
     loop {
-        match bytes.get(place)? {
-            b'"' => return Some(place + 1),
-            b'\\' => place += 2,
-            _ => place += 1,
+        match bytes.get(index)? {
+            b'"' => return Some(index + 1),
+            b'\\' => index += 2,
+            _ => index += 1,
         }
     }
 }

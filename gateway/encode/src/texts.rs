@@ -6,12 +6,12 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub fn json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let mut written = 0;
-    for (place, &byte) in text.iter().enumerate() {
+    for (index, &byte) in text.iter().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
             continue;
         }
-        out.extend_from_slice(&text[written..place]);
-        written = place + 1;
+        out.extend_from_slice(&text[written..index]);
+        written = index + 1;
         out.push(b'\\');
         match byte {
             0x08 => out.push(b'b'),

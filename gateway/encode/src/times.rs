@@ -4,8 +4,8 @@
 pub fn digits(out: &mut Vec<u8>, mut number: u32, width: usize) {
     let begin = out.len();
     out.resize(begin + width, b'0');
-    for place in (begin..begin + width).rev() {
-        out[place] = b'0' + (number % 10) as u8;
+    for index in (begin..begin + width).rev() {
+        out[index] = b'0' + (number % 10) as u8;
         number /= 10;
     }
 }

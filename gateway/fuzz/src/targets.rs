@@ -548,9 +548,9 @@ fn texts() -> Vec<Vec<u8>> {
         .enumerate()
     {
         let file = String::from_utf8_lossy(&file).into_owned();
-        for (place, case) in file.split("====\n").enumerate() {
+        for (index, case) in file.split("====\n").enumerate() {
             let text = case.split("\n----\n").next().unwrap_or(case);
-            let first = (number * 37 + place * 11) as u8;
+            let first = (number * 37 + index * 11) as u8;
             texts.push([&[first], text.as_bytes()].concat());
         }
     }

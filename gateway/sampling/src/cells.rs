@@ -88,12 +88,12 @@ impl Cells {
     /// Sets another policy; the readings remain.
     pub fn adopt(&mut self, policy: Policy) {
         if self.policy.monitors && !policy.monitors {
-            for (place, updates) in self.updates.iter_mut().enumerate() {
+            for (column, updates) in self.updates.iter_mut().enumerate() {
                 let replaced = updates.len().saturating_sub(1);
                 if let Some(last) = updates.pop_back() {
                     self.dropped += replaced as u64;
-                    self.readings[place] = last.reading;
-                    self.fresh[place] = true;
+                    self.readings[column] = last.reading;
+                    self.fresh[column] = true;
                     updates.clear();
                 }
             }
@@ -125,14 +125,14 @@ impl Cells {
     }
 
     /// Sets a column to a reading that was taken at `stamp`.
-    pub fn set(&mut self, place: usize, reading: Reading, stamp: Stamp, came: Instant) {
+    pub fn set(&mut self, column: usize, reading: Reading, stamp: Stamp, came: Instant) {
         if !self.policy.monitors {
             // the last reading between two scans counts
-            self.dropped += u64::from(mem::replace(&mut self.fresh[place], true));
-            self.readings[place] = reading;
-        } else if moved(self.policy.deadbands[place], &self.newest[place], &reading) {
-            self.newest[place] = reading.clone();
-            self.updates[place].push_back(Update { stamp, came, reading });
+            self.dropped += u64::from(mem::replace(&mut self.fresh[column], true));
+            self.readings[column] = reading;
+        } else if moved(self.policy.deadbands[column], &self.newest[column], &reading) {
+            self.newest[column] = reading.clone();
+            self.updates[column].push_back(Update { stamp, came, reading });
         }
     }
 
@@ -185,8 +185,8 @@ impl Cells {
     }
 
     fn row(&mut self, stamp: Stamp) -> Row {
-        if let Some(place) = self.policy.nanoseconds {
-            self.readings[place] = Reading::Whole(i64::from(stamp.nanoseconds));
+        if let Some(column) = self.policy.nanoseconds {
+            self.readings[column] = Reading::Whole(i64::from(stamp.nanoseconds));
         }
         Row { time: stamp.microseconds, values: self.readings.clone() }
     }

@@ -71,15 +71,15 @@ pub fn combined(parts: &Spans, rows: usize, starts: &[usize]) -> Option<Spans> {
     Some(spans)
 }
 
-/// The first places of the bins of these times: bins have `width`, which is not 0, and are counted from 0.
+/// The index of the first time of each bin: bins have `width`, which is not 0, and are counted from 0.
 pub fn bin_starts(times: &[[u8; 8]], width: i64) -> Vec<usize> {
     let (mut begin, mut last, mut starts) = (i64::MAX, i64::MIN, Vec::new());
-    for (place, time) in times.iter().enumerate() {
+    for (index, time) in times.iter().enumerate() {
         let time = i64::from_le_bytes(*time);
         if time < begin || time > last {
             let within = time.rem_euclid(width);
             (begin, last) = (time.saturating_sub(within), time.saturating_add(width - 1 - within));
-            starts.push(place);
+            starts.push(index);
         }
     }
     starts
@@ -151,27 +151,27 @@ impl Spans {
 
     /// Adds a span that combines these.
     #[inline]
-    fn combine(&mut self, parts: &Spans, places: Range<usize>) {
-        let sum = |counts: &[i64]| counts[places.clone()].iter().sum();
-        let counted = places.clone().filter(|place| parts.n[*place] > 0);
+    fn combine(&mut self, parts: &Spans, indexes: Range<usize>) {
+        let sum = |counts: &[i64]| counts[indexes.clone()].iter().sum();
+        let counted = indexes.clone().filter(|index| parts.n[*index] > 0);
         let n: i64 = sum(&parts.n);
         let (first, last) = (counted.clone().next(), counted.clone().next_back());
-        let at = |numbers: &[f64], place: Option<usize>| place.map_or(f64::NAN, |place| numbers[place]);
+        let at = |numbers: &[f64], index: Option<usize>| index.map_or(f64::NAN, |index| numbers[index]);
         let (mut mean, mut squares) = (at(&parts.mean, first), at(&parts.squares, first));
         if first != last {
-            let weighed = counted.clone().map(|place| parts.n[place] as f64 * parts.mean[place]);
+            let weighed = counted.clone().map(|index| parts.n[index] as f64 * parts.mean[index]);
             mean = weighed.sum::<f64>() / n as f64;
-            let distances = counted.clone().map(|place| {
-                let distance = parts.mean[place] - mean;
-                parts.squares[place] + parts.n[place] as f64 * distance * distance
+            let distances = counted.clone().map(|index| {
+                let distance = parts.mean[index] - mean;
+                parts.squares[index] + parts.n[index] as f64 * distance * distance
             });
             squares = distances.sum();
         }
         self.n.push(n);
         self.nans.push(sum(&parts.nans));
         self.nulls.push(sum(&parts.nulls));
-        self.min.push(counted.clone().map(|place| parts.min[place]).fold(f64::NAN, f64::min));
-        self.max.push(counted.map(|place| parts.max[place]).fold(f64::NAN, f64::max));
+        self.min.push(counted.clone().map(|index| parts.min[index]).fold(f64::NAN, f64::min));
+        self.max.push(counted.map(|index| parts.max[index]).fold(f64::NAN, f64::max));
         self.mean.push(mean);
         self.first.push(at(&parts.first, first));
         self.last.push(at(&parts.last, last));

@@ -102,9 +102,9 @@ impl Unpacker {
         // distances of distances are not made, and would nest without end
         let filled = if *form == DISTANCES { None } else { self.fill(*form, body, width, &mut rest) };
         let mut add = |times: &mut dyn Iterator<Item = (&mut [u8; 8], i64)>| {
-            for (place, rest) in times {
+            for (slot, rest) in times {
                 time = time.wrapping_add(least).wrapping_add(rest);
-                *place = time.to_le_bytes();
+                *slot = time.to_le_bytes();
             }
         };
         let times = times.iter_mut();
@@ -122,17 +122,17 @@ impl Unpacker {
 /// Puts numbers together: `planes` has the lowest byte of all numbers first.
 fn together<const W: usize>(planes: &[u8], numbers: &mut [[u8; W]]) {
     let n = numbers.len();
-    for (place, some) in numbers.chunks_mut(TOGETHER).enumerate() {
-        let begin = place * TOGETHER;
-        let mut made = [0u64; TOGETHER];
+    for (index, some) in numbers.chunks_mut(TOGETHER).enumerate() {
+        let begin = index * TOGETHER;
+        let mut joined = [0u64; TOGETHER];
         for plane in 0..W {
             let bytes = &planes[plane * n + begin..plane * n + begin + some.len()];
-            for (number, byte) in made.iter_mut().zip(bytes) {
+            for (number, byte) in joined.iter_mut().zip(bytes) {
                 *number |= u64::from(*byte) << (8 * plane);
             }
         }
-        for (number, made) in some.iter_mut().zip(made) {
-            number.copy_from_slice(&made.to_le_bytes()[..W]);
+        for (number, joined) in some.iter_mut().zip(joined) {
+            number.copy_from_slice(&joined.to_le_bytes()[..W]);
         }
     }
 }
