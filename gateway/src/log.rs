@@ -26,7 +26,7 @@ pub fn start(level: LevelFilter, json: bool) {
     }
 }
 
-/// Lines of one place in the source within `WINDOW`.
+/// Lines of one callsite within `WINDOW`.
 const MOST: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(20);
 
@@ -44,9 +44,9 @@ struct Window {
 
 impl Limited {
     /// The number of lines left out before this one; None: this one is left out too.
-    fn admit(&self, place: Identifier) -> Option<u32> {
+    fn admit(&self, callsite: Identifier) -> Option<u32> {
         let mut windows = self.windows.lock();
-        let window = windows.entry(place).or_insert_with(|| Window { begun: Instant::now(), lines: 0 });
+        let window = windows.entry(callsite).or_insert_with(|| Window { begun: Instant::now(), lines: 0 });
         let mut left_out = 0;
         if window.begun.elapsed() > WINDOW {
             left_out = window.lines.saturating_sub(MOST);

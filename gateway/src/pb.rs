@@ -90,13 +90,13 @@ impl PbFile {
         let mut size = SOUGHT;
         loop {
             let part = Part::read(&self.file, at, size)?;
-            let mut place = part.line(0).map(|line| line.len() + 1);
-            while let Some(begin) = place.filter(|begin| at + (*begin as u64) < before) {
+            let mut offset = part.line(0).map(|line| line.len() + 1);
+            while let Some(begin) = offset.filter(|begin| at + (*begin as u64) < before) {
                 let Some(line) = part.line(begin) else { break };
                 if let Ok(time) = samples.add(line, i64::MIN, i64::MIN, Some(i64::MIN)) {
                     return Ok(Some((at + begin as u64, time)));
                 }
-                place = Some(begin + line.len() + 1);
+                offset = Some(begin + line.len() + 1);
             }
             if part.is_last || size >= LONGEST_LINE || at + size as u64 >= before {
                 return Ok(None);
@@ -117,9 +117,9 @@ impl PbFile {
         let (first, mut size) = (self.at, READ);
         while self.at - first < bytes as u64 {
             let part = Part::read(&self.file, self.at, size)?;
-            let mut place = 0;
-            while let Some(line) = part.line(place) {
-                let at = part.at + place as u64;
+            let mut offset = 0;
+            while let Some(line) = part.line(offset) {
+                let at = part.at + offset as u64;
                 match samples.add(line, since, until, self.last) {
                     Ok(time) if time >= until => {
                         self.at = at;
@@ -128,20 +128,20 @@ impl PbFile {
                     Ok(time) => self.last = Some(time),
                     Err(what) => self.damaged(at, what)?,
                 }
-                place += line.len() + 1;
+                offset += line.len() + 1;
             }
-            self.at += place as u64;
+            self.at += offset as u64;
             if part.is_last {
-                if place < part.bytes.len() {
+                if offset < part.bytes.len() {
                     self.damaged(self.at, "the last line has no end")?;
-                    self.at += (part.bytes.len() - place) as u64;
+                    self.at += (part.bytes.len() - offset) as u64;
                 }
                 return Ok((samples, false));
             }
-            if place == 0 && size >= LONGEST_LINE {
+            if offset == 0 && size >= LONGEST_LINE {
                 return Err(self.wrong(self.at, "a line has more than 64 MB")?);
             }
-            size = if place == 0 { size * 4 } else { READ };
+            size = if offset == 0 { size * 4 } else { READ };
         }
         Ok((samples, true))
     }
@@ -182,8 +182,8 @@ impl Part {
 
     /// The line at a position, without its end; None: its end is missing.
     #[inline]
-    fn line(&self, place: usize) -> Option<&[u8]> {
-        let rest = self.bytes.get(place..)?;
+    fn line(&self, offset: usize) -> Option<&[u8]> {
+        let rest = self.bytes.get(offset..)?;
         rest.get(..memchr(b'\n', rest)?)
     }
 }

@@ -29,9 +29,9 @@ enum GivenKind {
     Named(String),
 }
 
-/// A column of the table: the index of its cell in the file, its kind, and the function for other cells, which returns
-/// JSON.
-struct Place {
+/// The conversion of a column: the index of its cell in the file, its kind, and the function for other cells, which
+/// returns JSON.
+struct Conversion {
     cell: usize,
     kind: Kind,
     other: Py<PyAny>,
@@ -41,7 +41,7 @@ struct Place {
 #[pyclass(name = "CsvFile", module = "ringlog.gateway._core")]
 pub struct PyCsvFile {
     records: Records<BufReader<File>>,
-    places: Vec<Option<Place>>,
+    conversions: Vec<Option<Conversion>>,
     cells: usize,
     below: Option<usize>,
     /// Converts the text of a time.
@@ -57,7 +57,7 @@ impl PyCsvFile {
         let file = File::open(path).map_err(|error| raised(error.into()))?;
         let records =
             Records::new(BufReader::with_capacity(BUFFER, file)).map_err(|error| raised(error.into()))?;
-        Ok(Self { records, places: Vec::new(), cells: 0, below: None, time: None, error: None })
+        Ok(Self { records, conversions: Vec::new(), cells: 0, below: None, time: None, error: None })
     }
 
     /// Lines read so far.
@@ -80,9 +80,9 @@ impl PyCsvFile {
         below: Option<usize>,
         time: Py<PyAny>,
     ) -> PyResult<()> {
-        self.places = (0..columns).map(|_| None).collect();
+        self.conversions = (0..columns).map(|_| None).collect();
         self.cells = cells.len();
-        for (cell, (place, kind, other)) in cells.into_iter().enumerate() {
+        for (cell, (index, kind, other)) in cells.into_iter().enumerate() {
             let kind = match kind {
                 GivenKind::Whole(least, most) => Kind::Whole { least, most },
                 GivenKind::Number(largest) => Kind::Number { largest },
@@ -90,9 +90,9 @@ impl PyCsvFile {
                 GivenKind::Named(name) if name == "bit" => Kind::Bit,
                 GivenKind::Named(_) => Kind::Other,
             };
-            let column = self.places.get_mut(place);
+            let column = self.conversions.get_mut(index);
             *column.ok_or_else(|| PyValueError::new_err("no such column"))? =
-                Some(Place { cell: cell + 1, kind, other });
+                Some(Conversion { cell: cell + 1, kind, other });
         }
         self.below = below;
         self.time = Some(time);
@@ -140,15 +140,15 @@ impl PyCsvFile {
             return Err(PyValueError::new_err(format!("{count} cells, the first line has {wanted}")));
         }
         let (time, below): (i64, i64) = convert.call1(py, (text(self.records.cell(0))?,))?.extract(py)?;
-        for (index, place) in self.places.iter().enumerate() {
+        for (index, column) in self.conversions.iter().enumerate() {
             json.push(if index == 0 { b'[' } else { b',' });
-            let cell = place.as_ref().map_or(&[][..], |place| self.records.cell(place.cell));
-            match place {
-                Some(place) if !cell.is_empty() => {
+            let cell = column.as_ref().map_or(&[][..], |column| self.records.cell(column.cell));
+            match column {
+                Some(column) if !cell.is_empty() => {
                     let begin = json.len();
-                    if !reading(json, place.kind, cell) {
+                    if !reading(json, column.kind, cell) {
                         json.truncate(begin);
-                        let given: String = place.other.call1(py, (text(cell)?,))?.extract(py)?;
+                        let given: String = column.other.call1(py, (text(cell)?,))?.extract(py)?;
                         json.extend_from_slice(given.as_bytes());
                     }
                 }
@@ -156,7 +156,7 @@ impl PyCsvFile {
                 _ => json.extend_from_slice(b"null"),
             }
         }
-        if self.places.is_empty() {
+        if self.conversions.is_empty() {
             json.push(b'[');
         }
         json.push(b']');

@@ -26,7 +26,7 @@ fn policy_of(given: GivenPolicy) -> PyResult<Policy> {
         .transpose()
         .map_err(|error| PyValueError::new_err(format!("max_period: {error}")))?;
     let deadbands = deadbands_of(deadbands);
-    if nanoseconds.is_some_and(|place| place >= deadbands.len()) {
+    if nanoseconds.is_some_and(|column| column >= deadbands.len()) {
         return Err(PyValueError::new_err("the nanoseconds have no column"));
     }
     Ok(Policy { monitors, cycle, min_period, max_period, clock_drift, deadbands, nanoseconds })
@@ -99,14 +99,14 @@ impl PyCells {
         let came = Instant::now();
         let readings = readings
             .into_iter()
-            .map(|(place, object)| Ok((place, reading_of(&object)?)))
+            .map(|(column, object)| Ok((column, reading_of(&object)?)))
             .collect::<PyResult<Vec<_>>>()?;
         let mut cells = self.0.lock();
-        if readings.iter().any(|(place, _)| *place >= cells.columns()) {
+        if readings.iter().any(|(column, _)| *column >= cells.columns()) {
             return Err(PyValueError::new_err("a reading has no column"));
         }
-        for (place, reading) in readings {
-            cells.set(place, reading, Stamp { microseconds: stamp, nanoseconds }, came);
+        for (column, reading) in readings {
+            cells.set(column, reading, Stamp { microseconds: stamp, nanoseconds }, came);
         }
         Ok(())
     }

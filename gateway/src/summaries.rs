@@ -17,7 +17,7 @@ pub fn summarise(
     rows: usize,
     starts: Held,
 ) -> PyResult<Vec<Py<PyBytes>>> {
-    let (values, nulls, starts) = (values.bytes(), nulls.as_ref().map(Held::bytes), places(&starts));
+    let (values, nulls, starts) = (values.bytes(), nulls.as_ref().map(Held::bytes), indexes(&starts));
     given(py, py.detach(|| spans::of_columns(values, nulls, rows, &starts).map(|spans| spans.bytes())))
 }
 
@@ -25,16 +25,16 @@ pub fn summarise(
 /// `summarise`'s result, `starts` are the first spans of each longer one.
 #[pyfunction]
 pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> PyResult<Vec<Py<PyBytes>>> {
-    let (parts, starts) = (parts.each_ref().map(Held::bytes), places(&starts));
-    let made = py.detach(|| {
+    let (parts, starts) = (parts.each_ref().map(Held::bytes), indexes(&starts));
+    let combined = py.detach(|| {
         let parts = Spans::of_bytes(parts)?;
         spans::combined(&parts, rows, &starts).map(|spans| spans.bytes())
     });
-    given(py, made)
+    given(py, combined)
 }
 
-/// The first places of the bins of times, whole numbers of 64 bits, in bins of `width` counted from 0. Returns the bytes
-/// of numbers of 64 bits.
+/// The index of the first time of each bin. Times are whole numbers of 64 bits, bins have `width` and are counted from
+/// 0. Returns the bytes of numbers of 64 bits.
 #[pyfunction]
 pub fn bin_starts(py: Python<'_>, times: Held, width: i64) -> PyResult<Py<PyBytes>> {
     if width <= 0 {
@@ -60,15 +60,15 @@ pub fn whole_figures(
     middles: Held,
 ) -> PyResult<Py<PyBytes>> {
     let figure = Figure::named(name).ok_or_else(|| PyValueError::new_err(format!("no figure {name}")))?;
-    let counts = places(&counts);
-    let made = py.detach(|| {
+    let counts = indexes(&counts);
+    let bytes = py.detach(|| {
         let values: Vec<f64> = numbers(&values, f64::from_le_bytes);
         let (times, middles) = (numbers(&times, i64::from_le_bytes), numbers(&middles, i64::from_le_bytes));
         let figures = spans::figures(figure, &times, &values, &counts, &middles)?;
         Some(figures.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>())
     });
-    let made = made.ok_or_else(|| PyValueError::new_err("times, values and bins do not fit together"))?;
-    Ok(PyBytes::new(py, &made).unbind())
+    let bytes = bytes.ok_or_else(|| PyValueError::new_err("times, values and bins do not fit together"))?;
+    Ok(PyBytes::new(py, &bytes).unbind())
 }
 
 /// Unpacks the numbers of closed blocks, one after another: each has a form, its bytes and a number of values. `room` is
@@ -105,8 +105,8 @@ fn numbers<T>(bytes: &Held, of_bytes: fn([u8; 8]) -> T) -> Vec<T> {
 }
 
 /// Indexes of 64 bits each.
-fn places(bytes: &Held) -> Vec<usize> {
-    numbers(bytes, |place| u64::from_le_bytes(place) as usize)
+fn indexes(bytes: &Held) -> Vec<usize> {
+    numbers(bytes, |index| u64::from_le_bytes(index) as usize)
 }
 
 fn given(py: Python<'_>, made: Option<[Vec<u8>; 9]>) -> PyResult<Vec<Py<PyBytes>>> {

@@ -150,9 +150,9 @@ fn put_wide<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut)
         if !is_big {
             big_endian.reverse();
         }
-        let (length, place) = framed.split_at_mut(4);
+        let (length, value) = framed.split_at_mut(4);
         length.copy_from_slice(&(WIDTH as u32).to_be_bytes());
-        place.copy_from_slice(&big_endian);
+        value.copy_from_slice(&big_endian);
     }
 }
 
@@ -214,14 +214,14 @@ fn packed<const WIDTH: usize>(elements: &[u8], is_big: bool) -> Option<Vec<u8>> 
         return None;
     }
     let mut packed = vec![0; framed.len() * WIDTH];
-    let (places, _) = packed.as_chunks_mut::<WIDTH>();
+    let (values, _) = packed.as_chunks_mut::<WIDTH>();
     let mut are_whole = true;
-    for (framed, place) in framed.zip(places) {
+    for (framed, value) in framed.zip(values) {
         let (length, big_endian) = framed.split_first_chunk::<4>()?;
         are_whole &= u32::from_be_bytes(*length) == WIDTH as u32;
-        *place = big_endian.try_into().ok()?;
+        *value = big_endian.try_into().ok()?;
         if !is_big {
-            place.reverse();
+            value.reverse();
         }
     }
     are_whole.then_some(packed)

@@ -91,8 +91,8 @@ fn rounded(micros: i64, step: i64, of: PgType) -> i64 {
 /// The number of digits before the decimal point of a numeric in binary form: number of groups of four digits, power of
 /// 10,000 of the first, sign, scale, groups.
 fn integer_digits(value: &[u8]) -> i32 {
-    let word = |place: usize| {
-        let bytes = value.get(2 * place..2 * place + 2).and_then(|bytes| bytes.try_into().ok());
+    let word = |index: usize| {
+        let bytes = value.get(2 * index..2 * index + 2).and_then(|bytes| bytes.try_into().ok());
         i32::from(bytes.map_or(0, i16::from_be_bytes))
     };
     let (groups, weight, first) = (word(0), word(1), word(4));

@@ -84,9 +84,9 @@ pub(super) fn read(raw: &[u8]) -> Result<Decimal, ConvertError> {
         return Err(too_long());
     }
     let mut digits = [b'0'; 4 * MOST_GROUPS];
-    for (index, place) in digits.chunks_exact_mut(4).take(count).enumerate() {
+    for (index, group_digits) in digits.chunks_exact_mut(4).take(count).enumerate() {
         let mut group = word(8 + 2 * index)?;
-        for digit in place.iter_mut().rev() {
+        for digit in group_digits.iter_mut().rev() {
             *digit += (group % 10) as u8;
             group /= 10;
         }

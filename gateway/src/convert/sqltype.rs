@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wire_types_have_a_place_in_postgresql() {
+    fn wire_types_have_a_type_in_postgresql() {
         let of = |token, size| SqlType::of_wire(&TypeInfo::new(token, size)).oid;
         assert_eq!(of(TypeToken::IntN, 1), SqlType::INT2.oid);
         assert_eq!(of(TypeToken::UIntN, 4), SqlType::INT8.oid);

@@ -60,8 +60,8 @@ fn put(v: &Value, element: u32, out: &mut BytesMut) -> Result<(), ConvertError> 
             Some(_comma) => {}
         }
     }
-    if let Some(place) = out.get_mut(counted..counted + 4) {
-        place.copy_from_slice(&count.to_be_bytes());
+    if let Some(slot) = out.get_mut(counted..counted + 4) {
+        slot.copy_from_slice(&count.to_be_bytes());
     }
     Ok(())
 }

@@ -123,9 +123,9 @@ fn row(
     dialect: &Dialect,
 ) -> Result<String> {
     let mut shown = Vec::with_capacity(columns.len());
-    for (place, column) in columns.iter().enumerate() {
-        let byte = nulls.and_then(|nulls| nulls.get(place / 8)).copied().unwrap_or(0);
-        if byte & (1 << (place % 8)) != 0 {
+    for (index, column) in columns.iter().enumerate() {
+        let byte = nulls.and_then(|nulls| nulls.get(index / 8)).copied().unwrap_or(0);
+        if byte & (1 << (index % 8)) != 0 {
             shown.push("NULL".to_owned());
         } else {
             shown.push(value(reader, &column.type_info, dialect)?);
@@ -224,16 +224,16 @@ impl Answer {
     }
 }
 
-/// Describes the first place at which two lists differ.
+/// Describes the first index at which two lists differ.
 fn first_difference(old: &[String], new: &[String]) -> Option<(String, String)> {
     if old == new {
         return None;
     }
-    let place = old.iter().zip(new).position(|(old, new)| old != new).unwrap_or(old.len().min(new.len()));
-    let shown = |list: &[String]| match list.get(place) {
+    let index = old.iter().zip(new).position(|(old, new)| old != new).unwrap_or(old.len().min(new.len()));
+    let shown = |list: &[String]| match list.get(index) {
         Some(text) => {
             let cut: String = text.chars().take(LONGEST_VALUE).collect();
-            format!("number {} of {}: {cut}", place + 1, list.len())
+            format!("number {} of {}: {cut}", index + 1, list.len())
         }
         None => format!("{} in all", list.len()),
     };
@@ -325,7 +325,7 @@ mod tests {
         fn no_damage_makes_it_panic(at in 0usize..200, byte: u8) {
             for dialect in dialects() {
                 let mut bytes = written(&dialect, 7, "b1", 1);
-                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
                 let _ = read(&bytes, &dialect);
             }
         }

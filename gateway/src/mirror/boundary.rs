@@ -28,8 +28,8 @@ impl Boundary {
             }
             let Some((first, rest)) = bytes.split_first() else { return };
             bytes = rest;
-            if let Some(place) = self.header.get_mut(self.have) {
-                *place = *first;
+            if let Some(byte) = self.header.get_mut(self.have) {
+                *byte = *first;
             }
             self.have += 1;
             if self.have == HEADER {

@@ -196,9 +196,9 @@ mod tests {
         old.read_exact(&mut [0; REQUEST.len()]).await.unwrap();
         // more than the sockets hold for a client that reads nothing
         let answering = tokio::spawn(async move {
-            for place in 1..=PACKETS {
+            for number in 1..=PACKETS {
                 let mut packet = vec![0; 4096];
-                packet[..4].copy_from_slice(&[4, u8::from(place == PACKETS), 0x10, 0]);
+                packet[..4].copy_from_slice(&[4, u8::from(number == PACKETS), 0x10, 0]);
                 old.write_all(&packet).await.unwrap();
             }
             old

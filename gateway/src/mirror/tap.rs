@@ -58,7 +58,7 @@ impl Tap {
         };
         let Some(open) = sender.as_ref() else { return };
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let room = |place: &Arc<Semaphore>| place.clone().try_acquire_many_owned(size).ok();
+        let room = |limit: &Arc<Semaphore>| limit.clone().try_acquire_many_owned(size).ok();
         let given = match (room(&self.own), room(&self.all)) {
             (Some(own), Some(all)) => {
                 let piece = Piece { from, bytes: Bytes::copy_from_slice(bytes), _room: (own, all) };

@@ -183,8 +183,8 @@ impl Answer {
             return Err(WireError::Malformed("a row without columns".into()).into());
         }
         let mut failed: Option<ReadError> = None;
-        for (place, builder) in self.builders.iter_mut().enumerate() {
-            let is_null = nulls.get(place / 8).is_some_and(|byte| byte & (1 << (place % 8)) != 0);
+        for (index, builder) in self.builders.iter_mut().enumerate() {
+            let is_null = nulls.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
             let raw = if is_null {
                 None
             } else {
@@ -197,7 +197,7 @@ impl Answer {
                 }
             };
             if let Err(error) = builder.push(raw.as_deref(), &self.dialect) {
-                let column = self.names.get(place).cloned().unwrap_or_default();
+                let column = self.names.get(index).cloned().unwrap_or_default();
                 failed = Some(ReadError::Value { column, error });
                 break;
             }

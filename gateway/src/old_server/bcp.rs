@@ -224,7 +224,7 @@ impl Field {
     ) -> std::result::Result<Option<usize>, String> {
         let Some((value, end)) = self.find(input, at)? else { return Ok(None) };
         if let Some(column) = &mut self.column {
-            let raw = value.and_then(|place| input.get(place));
+            let raw = value.and_then(|range| input.get(range));
             let pushed = match (raw, &self.coding) {
                 (Some(raw), Coding::Written) => column.push_written(raw),
                 (Some(raw), Coding::Numeric(of)) => {
@@ -288,11 +288,11 @@ impl Field {
         let (first, more) = self.terminator.split_first()?;
         let mut begin = 0;
         loop {
-            let place = begin + rest.get(begin..)?.iter().position(|byte| byte == first)?;
-            if place % self.unit.max(1) == 0 && rest.get(place + 1..)?.starts_with(more) {
-                return Some(place);
+            let offset = begin + rest.get(begin..)?.iter().position(|byte| byte == first)?;
+            if offset % self.unit.max(1) == 0 && rest.get(offset + 1..)?.starts_with(more) {
+                return Some(offset);
             }
-            begin = place + 1;
+            begin = offset + 1;
         }
     }
 }

@@ -301,8 +301,8 @@ impl Builder {
         let nulls = std::mem::take(&mut self.nulls);
         let valid = (!nulls.is_empty()).then(|| {
             let mut bits = vec![0xFF; rows.div_ceil(8)];
-            for place in nulls {
-                bits[place / 8] &= !(1 << (place % 8));
+            for row in nulls {
+                bits[row / 8] &= !(1 << (row % 8));
             }
             bits
         });

@@ -158,7 +158,7 @@ fn damaged_lines_are_refused_or_counted() {
         assert_eq!(samples.values.content, [2, 0, 0, 0, 6, 0, 0, 0]);
         let refused = written.open(false).read(ALL.0, ALL.1, usize::MAX, &[]);
         let at = (head(1).len() + sample(2, b"").len()) as u64;
-        assert!(matches!(refused, Err(Wrong::Line { at: place, .. }) if place == at), "{number}");
+        assert!(matches!(refused, Err(Wrong::Line { at: position, .. }) if position == at), "{number}");
     }
     let written = Written::new("end", &[head(1), sample(2, b""), b"\x08\x05\x10\x00\x18\x02".to_vec()]);
     let mut file = written.open(true);

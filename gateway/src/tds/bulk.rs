@@ -243,7 +243,7 @@ mod tests {
         ) {
             let mut bytes = [COLUMNS, ONE, NONE, BITMAP, ONE, DONE].concat();
             for (at, byte) in changes {
-                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
             }
             let mut rows = Rows::described(seven());
             for packet in bytes.chunks(size) {

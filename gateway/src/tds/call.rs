@@ -458,7 +458,7 @@ mod tests {
             let mut five = DBRPC.to_vec();
             for (at, byte) in changes {
                 for bytes in [&mut seven, &mut five] {
-                    if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                    if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
                 }
             }
             for version in [Version::Tds71, Version::Tds72, Version::Tds74] {

@@ -110,8 +110,8 @@ impl Layout {
     }
 
     /// The type of a parameter.
-    pub fn type_of(&self, place: usize) -> Option<&TypeInfo> {
-        self.params.get(place).map(|slot| &slot.type_info)
+    pub fn type_of(&self, index: usize) -> Option<&TypeInfo> {
+        self.params.get(index).map(|slot| &slot.type_info)
     }
 
     /// Starts reading `body`, if its head has this shape; otherwise None.

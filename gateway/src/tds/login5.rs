@@ -348,7 +348,7 @@ mod tests {
             let endian = if big { Endian::Big } else { Endian::Little };
             let mut bytes = record("daq", "secret", "utf8", endian);
             for (at, byte) in changes {
-                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
             }
             bytes.truncate(length);
             let _ = decode(&bytes);

@@ -162,8 +162,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
 /// Whether the client requests the feature UTF-8. `at`: the position of the offset of its features.
 fn asks_for_utf8(message: &[u8], at: usize) -> Result<bool> {
     let truncated = || WireError::Truncated("LOGIN7 features");
-    let mut place = Reader::new(message.get(at..).ok_or_else(truncated)?, Endian::Little);
-    let features = place.u32("LOGIN7 features")? as usize;
+    let mut offset = Reader::new(message.get(at..).ok_or_else(truncated)?, Endian::Little);
+    let features = offset.u32("LOGIN7 features")? as usize;
     let mut features = Reader::new(message.get(features..).ok_or_else(truncated)?, Endian::Little);
     loop {
         let feature = features.u8("LOGIN7 feature")?;
@@ -178,7 +178,7 @@ fn asks_for_utf8(message: &[u8], at: usize) -> Result<bool> {
     }
 }
 
-fn place<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<&'a [u8]> {
+fn field_bytes<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<&'a [u8]> {
     let offset = usize::from(reader.u16(what)?);
     let units = usize::from(reader.u16(what)?);
     if units > LONGEST {
@@ -191,14 +191,14 @@ fn place<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> 
 }
 
 fn field<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<String> {
-    utf16_text(place(message, reader, what)?)
+    utf16_text(field_bytes(message, reader, what)?)
         .ok_or_else(|| WireError::Malformed(format!("LOGIN7 {what} is not valid UTF-16")))
 }
 
 /// Each byte was sent with its halves swapped and then XORed with 0xA5.
 fn password<'a>(message: &'a [u8], reader: &mut Reader<'a>) -> Result<Password> {
     let clear: Vec<u8> =
-        place(message, reader, "password")?.iter().map(|byte| (byte ^ 0xA5).rotate_left(4)).collect();
+        field_bytes(message, reader, "password")?.iter().map(|byte| (byte ^ 0xA5).rotate_left(4)).collect();
     utf16_text(&clear)
         .map(Password)
         .ok_or_else(|| WireError::Malformed("LOGIN7 password is not valid UTF-16".into()))
@@ -243,7 +243,7 @@ mod tests {
         #[test]
         fn no_damage_makes_it_panic(at in 0usize..150, byte in any::<u8>()) {
             let mut bytes = record("daq", "secret");
-            if let Some(place) = bytes.get_mut(at) { *place = byte; }
+            if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
             let _ = decode(&bytes);
         }
     }

@@ -138,7 +138,7 @@ mod tests {
         #[test]
         fn no_damage_makes_it_panic(at in 0usize..80, byte: u8) {
             let mut bytes = RESPONSE.to_vec();
-            if let Some(place) = bytes.get_mut(at) { *place = byte; }
+            if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
             let _ = decode_response(&bytes, &five(Endian::Little));
         }
     }

@@ -36,9 +36,9 @@ pub fn decode<'a>(reader: &mut Reader<'a>, columns: &[Column], is_last: bool) ->
     if count > columns.len() {
         return Err(malformed("has more columns than the table"));
     }
-    let places = if count == 0 { Vec::new() } else { places(stored, count)? };
+    let offsets = if count == 0 { Vec::new() } else { offsets(stored, count)? };
     let mut row: Row<'a> = Vec::with_capacity(columns.len());
-    for pair in places.windows(2) {
+    for pair in offsets.windows(2) {
         let &[start, end] = pair else { continue };
         let value = stored.get(start..end).ok_or_else(|| malformed("has a value outside it"))?;
         row.push((!value.is_empty()).then_some(Cow::Borrowed(value)));
@@ -49,7 +49,7 @@ pub fn decode<'a>(reader: &mut Reader<'a>, columns: &[Column], is_last: bool) ->
 }
 
 /// The offsets of the values, and of the end of the last.
-fn places(stored: &[u8], count: usize) -> Result<Vec<usize>> {
+fn offsets(stored: &[u8], count: usize) -> Result<Vec<usize>> {
     let wrong = || malformed("has no valid offsets of its columns");
     let length = u16::from_le_bytes([*stored.get(2).ok_or_else(wrong)?, *stored.get(3).ok_or_else(wrong)?]);
     if usize::from(length) != stored.len() {
@@ -70,21 +70,21 @@ fn places(stored: &[u8], count: usize) -> Result<Vec<usize>> {
         return Err(wrong());
     }
     let highs = stored.get(highs_at..lows_at).ok_or_else(wrong)?;
-    let mut places = Vec::with_capacity(count + 1);
+    let mut offsets = Vec::with_capacity(count + 1);
     let mut least = HEAD;
     for (index, low) in lows.iter().rev().enumerate() {
         let pages = highs.iter().filter(|below| usize::from(**below) <= index + 1).count();
-        let place = 256 * pages + usize::from(*low);
-        if place < least {
+        let offset = 256 * pages + usize::from(*low);
+        if offset < least {
             return Err(wrong());
         }
-        least = place;
-        places.push(place);
+        least = offset;
+        offsets.push(offset);
     }
-    if places.first() != Some(&HEAD) || places.last() != Some(&(256 * high + low)) {
+    if offsets.first() != Some(&HEAD) || offsets.last() != Some(&(256 * high + low)) {
         return Err(wrong());
     }
-    Ok(places)
+    Ok(offsets)
 }
 
 /// Reads the texts that follow the row into their columns.
@@ -235,7 +235,7 @@ mod tests {
             let texts = [false, false, true, false];
             let mut bytes = stored(&values, &texts, false, false);
             for (at, byte) in changes {
-                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                if let Some(damaged) = bytes.get_mut(at) { *damaged = byte; }
             }
             bytes.truncate(length);
             let _ = decode(&mut Reader::new(&bytes, Endian::Little), &columns(&texts), length % 2 == 0);

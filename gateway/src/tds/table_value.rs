@@ -127,9 +127,9 @@ fn skip_order(reader: &mut Reader<'_>, columns: &[SentColumn]) -> Result<()> {
             END => return Ok(()),
             ORDER_UNIQUE if !std::mem::replace(&mut has_order, true) => {
                 for _ in 0..reader.u16("order of a table")? {
-                    let place = usize::from(reader.u16("order of a table")?);
+                    let number = usize::from(reader.u16("order of a table")?);
                     reader.u8("order of a table")?;
-                    let column = place.checked_sub(1).and_then(|place| columns.get(place));
+                    let column = number.checked_sub(1).and_then(|index| columns.get(index));
                     if column.is_none_or(|column| column.is_default) {
                         return Err(malformed("is ordered by a column that it does not have"));
                     }

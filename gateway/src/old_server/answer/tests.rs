@@ -153,15 +153,15 @@ fn rows_are_taken_in_parts() {
 fn changed_bytes_are_read_or_refused() {
     for dialect in dialects() {
         let bytes = answer(&dialect);
-        for place in 0..bytes.len() {
+        for offset in 0..bytes.len() {
             for changed in [0, 1, 0x7F, 0x80, 0xD1, 0xFD, 0xFF] {
                 let mut bytes = bytes.clone();
-                bytes[place] = changed;
+                bytes[offset] = changed;
                 let mut answer = Answer::new(dialect);
                 if answer.read(&bytes, true, ALL, ALL).is_ok() {
                     let names = answer.columns().len();
-                    let (rows, made) = answer.take();
-                    assert!(rows <= bytes.len() && made.len() == names);
+                    let (rows, columns) = answer.take();
+                    assert!(rows <= bytes.len() && columns.len() == names);
                 }
             }
         }

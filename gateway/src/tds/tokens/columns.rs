@@ -178,12 +178,12 @@ pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], origins: &Origins, di
         });
     }
     let _ = put_token(out, COLINFO, dialect, |out| {
-        for (place, column) in columns.iter().enumerate() {
+        for (index, column) in columns.iter().enumerate() {
             let flag = |is: bool, flag: u8| if is { flag } else { 0 };
             let status = flag(column.traits.hidden, HIDDEN) | flag(column.traits.key, KEY);
             // clients count the columns themselves: there may be more than 255
-            let number = (place + 1) as u8;
-            match origins.columns.get(place) {
+            let number = (index + 1) as u8;
+            match origins.columns.get(index) {
                 None => out.put_slice(&[number, 0, status]),
                 Some(None) => out.put_slice(&[number, 0, status | EXPRESSION]),
                 Some(Some(own)) if own.name == column.name => out.put_slice(&[number, own.table, status]),

@@ -49,8 +49,8 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
     if digits.len() > bytes.len() {
         return Err(ConvertError::overflow("a decimal of more than 38 digits", t.token.name()));
     }
-    for (place, byte) in bytes.iter_mut().zip(digits) {
-        *place = *byte;
+    for (target, byte) in bytes.iter_mut().zip(digits) {
+        *target = *byte;
     }
     if !d.is_tds7() {
         // big-endian: the first byte is the most significant

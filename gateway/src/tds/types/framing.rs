@@ -226,8 +226,8 @@ pub(super) fn put_framed(
 }
 
 fn patch(out: &mut BytesMut, at: usize, bytes: &[u8]) {
-    if let Some(place) = out.get_mut(at..at + bytes.len()) {
-        place.copy_from_slice(bytes);
+    if let Some(target) = out.get_mut(at..at + bytes.len()) {
+        target.copy_from_slice(bytes);
     }
 }
 
