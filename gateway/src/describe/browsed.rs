@@ -24,13 +24,13 @@ pub async fn browsed(
     let listed = backend.columns(client, sql, parameters).await?;
     let mut names: HashMap<(u32, i16), (u8, String)> = HashMap::new();
     let (mut items, mut keys) = (String::new(), Vec::new());
-    for (place, source) in (1_u8..).zip(sources) {
+    for (number, source) in (1_u8..).zip(sources) {
         let columns = column_names(backend, client, &source.table).await?;
         if columns.keys().any(|column| names.contains_key(column)) {
             // a table is named twice: PostgreSQL does not report which of the two a column belongs to
             return Ok(None);
         }
-        names.extend(columns.into_iter().map(|(column, name)| (column, (place, name))));
+        names.extend(columns.into_iter().map(|(column, name)| (column, (number, name))));
         for key in unique_key(backend, client, &source.table).await? {
             keys.push(key.origin);
             if !listed.iter().any(|column| column.origin == key.origin) {

@@ -243,9 +243,9 @@ pub fn datatype_info(
     params: &[Param<'_>],
     known: Known,
 ) -> Result<Returned, ServerMessage> {
-    let given = |name: &str, place: usize| {
+    let given = |name: &str, index: usize| {
         let named = params.iter().find(|param| param.is(name));
-        let param = named.or_else(|| params.get(place).filter(|param| !param.is_named()))?;
+        let param = named.or_else(|| params.get(index).filter(|param| !param.is_named()))?;
         match param.value(&reply.dialect) {
             Ok(Value::Int(value)) => Some(value),
             Ok(Value::Text(text)) => text.trim().parse().ok(),

@@ -71,7 +71,7 @@ pub async fn describe_first(
         };
         (name.to_owned(), pg_type, typmod)
     });
-    let rows: Vec<_> = columns.iter().zip(1..).map(|(column, place)| row(column, place)).collect();
+    let rows: Vec<_> = columns.iter().zip(1..).map(|(column, ordinal)| row(column, ordinal)).collect();
     client.reply.result_set(&answer, &rows)?;
     Ok(Returned::rows(Some(rows.len() as u64)))
 }
@@ -116,7 +116,7 @@ fn first(statements: &[Statement]) -> Result<Option<&Query>, ServerMessage> {
     Ok(None)
 }
 
-fn row(column: &Column, place: i64) -> Vec<Value<'static>> {
+fn row(column: &Column, ordinal: i64) -> Vec<Value<'static>> {
     let Column { name, type_info, traits, .. } = column;
     let of = system_type(type_info);
     let text = |text: String| Value::Text(text.into());
@@ -124,7 +124,7 @@ fn row(column: &Column, place: i64) -> Vec<Value<'static>> {
     let is_collated = type_info.collation != [0; 5];
     let mut row = vec![
         flag(false),
-        Value::Int(place),
+        Value::Int(ordinal),
         if name.is_empty() { Value::Null } else { text(name.clone()) },
         flag(!traits.not_null),
         Value::Int(of.id),

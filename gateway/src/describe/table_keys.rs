@@ -37,13 +37,13 @@ pub async fn unique_key(
                     and not exists (select from pg_catalog.pg_attribute a
                       where a.attrelid = i.indrelid and a.attnum = any (i.indkey) and not a.attnotnull)
                   order by i.indisprimary desc, i.indexrelid
-                  limit 1) found,
-                pg_catalog.unnest(found.columns) with ordinality part (number, place)
+                  limit 1) key,
+                pg_catalog.unnest(key.columns) with ordinality part (number, ordinal)
            join pg_catalog.pg_attribute k on k.attnum = part.number
            join pg_catalog.pg_attribute a on a.attname = k.attname
-          where k.attrelid = found.indrelid and part.place <= found.many
+          where k.attrelid = key.indrelid and part.ordinal <= key.many
             and a.attrelid = pg_catalog.to_regclass({table})::oid
-          order by part.place"
+          order by part.ordinal"
     );
     let rows = backend.rows(client, &question).await?;
     let column = |row: Vec<Option<String>>| {

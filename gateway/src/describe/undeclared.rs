@@ -97,10 +97,10 @@ fn longest(of: TypeInfo) -> Option<TypeInfo> {
     })
 }
 
-fn row(name: &str, place: i64, t: &TypeInfo) -> Vec<Value<'static>> {
+fn row(name: &str, ordinal: i64, t: &TypeInfo) -> Vec<Value<'static>> {
     let of = system_type(t);
     let mut row = vec![
-        Value::Int(place),
+        Value::Int(ordinal),
         Value::Text(name.to_owned().into()),
         Value::Int(of.id),
         Value::Text(of.written.into()),

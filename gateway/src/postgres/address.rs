@@ -101,18 +101,18 @@ impl Address {
     /// primary comes last, so that each standby gets the same number of sessions.
     pub fn hosts(&self) -> impl Iterator<Item = (usize, &Host)> {
         let count = self.hosts.len();
-        let mut places: Vec<usize> = (0..count).collect();
+        let mut indexes: Vec<usize> = (0..count).collect();
         if self.wanted == Wanted::Standby {
             let primary = self.primary.load(Ordering::Relaxed);
-            places.retain(|place| *place != primary);
+            indexes.retain(|index| *index != primary);
             let turn = self.first.fetch_add(1, Ordering::Relaxed);
-            let others = places.len().max(1);
-            places.rotate_left(turn % others);
-            places.extend((primary < count).then_some(primary));
+            let others = indexes.len().max(1);
+            indexes.rotate_left(turn % others);
+            indexes.extend((primary < count).then_some(primary));
         } else {
-            places.rotate_left(self.first.load(Ordering::Relaxed) % count.max(1));
+            indexes.rotate_left(self.first.load(Ordering::Relaxed) % count.max(1));
         }
-        places.into_iter().filter_map(|place| Some((place, self.hosts.get(place)?)))
+        indexes.into_iter().filter_map(|index| Some((index, self.hosts.get(index)?)))
     }
 
     /// The time limit of opening a connection to one host, after which the next one is tried.
@@ -125,14 +125,14 @@ impl Address {
     }
 
     /// The host at this index is not a standby: the next sessions that want one try it last.
-    pub fn found_primary(&self, place: usize) {
-        self.primary.store(place, Ordering::Relaxed);
+    pub fn found_primary(&self, index: usize) {
+        self.primary.store(index, Ordering::Relaxed);
     }
 
     /// The host at this index had the requested role.
-    pub fn prefer(&self, place: usize) {
+    pub fn prefer(&self, index: usize) {
         if self.wanted != Wanted::Standby {
-            self.first.store(place, Ordering::Relaxed);
+            self.first.store(index, Ordering::Relaxed);
         }
     }
 }

@@ -103,12 +103,12 @@ impl Notice {
                 return message;
             }
         }
-        self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) })
+        self.located(ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) })
     }
 
     /// The message, with the procedure that it comes from.
-    fn placed(&self, message: ServerMessage) -> ServerMessage {
-        match self.context.lines().find_map(place) {
+    fn located(&self, message: ServerMessage) -> ServerMessage {
+        match self.context.lines().find_map(location) {
             Some((procedure, line)) => ServerMessage { procedure: procedure.to_owned(), line, ..message },
             None => message,
         }
@@ -134,17 +134,17 @@ impl Notice {
             }
         }
         if let Some((number, severity, text)) = &self.of_tsql {
-            return self.placed(ServerMessage {
+            return self.located(ServerMessage {
                 sqlstate: self.sqlstate.clone(),
                 ..ServerMessage::error(*number, *severity, text.clone())
             });
         }
         if let Some(number) = errors::own_number(&self.sqlstate) {
             let error = ServerMessage::error(number, 16, self.text());
-            return self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..error });
+            return self.located(ServerMessage { sqlstate: self.sqlstate.clone(), ..error });
         }
         if let Some((number, text)) = errors::of_variant(&self.sqlstate, &self.message) {
-            return self.placed(ServerMessage::error(number, 16, text));
+            return self.located(ServerMessage::error(number, 16, text));
         }
         // only the detail shows which kind of column accepts no value, and why a view cannot be changed
         let message = match self.sqlstate.as_str() {
@@ -155,7 +155,7 @@ impl Notice {
         let (number, severity) = errors::number(&self.sqlstate, &message, &self.table, &self.constraint);
         let text = errors::words(&self.sqlstate, &message)
             .unwrap_or_else(|| format!("{} (SQLSTATE {})", self.text(), self.sqlstate));
-        self.placed(ServerMessage {
+        self.located(ServerMessage {
             sqlstate: self.sqlstate.clone(),
             ..ServerMessage::error(number, severity, text)
         })
@@ -164,7 +164,7 @@ impl Notice {
 
 /// The function that a line of PostgreSQL's context names, and the line in it; None for functions that implement T-SQL
 /// itself. A procedure compiled from T-SQL has the lines of its text.
-fn place(context: &str) -> Option<(&str, u32)> {
+fn location(context: &str) -> Option<(&str, u32)> {
     let (signature, rest) = context.strip_prefix("PL/pgSQL function ")?.rsplit_once(") line ")?;
     let (line, _) = rest.split_once(' ')?;
     let name = match signature.rsplit_once("\"(") {

@@ -290,13 +290,13 @@ impl Backend {
                 Ok(("SAVEPOINT", None))
             }
             ["release", "savepoint", name] => {
-                let place = self.savepoint(name)?;
-                self.savepoints.truncate(place);
+                let index = self.savepoint(name)?;
+                self.savepoints.truncate(index);
                 Ok(("RELEASE", None))
             }
             ["rollback", "to", "savepoint", name] => {
-                let place = self.savepoint(name)?;
-                self.savepoints.truncate(place + 1);
+                let index = self.savepoint(name)?;
+                self.savepoints.truncate(index + 1);
                 self.status = b'T';
                 Ok(("ROLLBACK", None))
             }
@@ -320,8 +320,8 @@ impl Backend {
     }
 
     fn savepoint(&self, name: &str) -> Result<usize, Failed> {
-        let place = self.savepoints.iter().rposition(|savepoint| savepoint == name);
-        place.ok_or_else(|| ("3B001", format!("savepoint \"{name}\" does not exist")))
+        let index = self.savepoints.iter().rposition(|savepoint| savepoint == name);
+        index.ok_or_else(|| ("3B001", format!("savepoint \"{name}\" does not exist")))
     }
 
     fn rule(&self, text: &str) -> Option<usize> {
@@ -394,13 +394,13 @@ impl Backend {
         let formats: Vec<_> = (0..body.get_u16()).map(|_| body.get_u16()).collect();
         let mut values = String::new();
         assert_eq!(usize::from(body.get_u16()), parameters.len());
-        for (place, oid) in parameters.iter().enumerate() {
+        for (index, oid) in parameters.iter().enumerate() {
             let Ok(length) = usize::try_from(body.get_i32()) else {
                 values.push_str(" null");
                 continue;
             };
             let mut value = body.split_to(length);
-            match (oid, formats[place]) {
+            match (oid, formats[index]) {
                 (23, 1) => write!(values, " {}", value.get_i32()),
                 _ => write!(values, " {}", String::from_utf8_lossy(&value)),
             }
@@ -436,7 +436,7 @@ impl Backend {
                     let values: Vec<_> = row
                         .iter()
                         .enumerate()
-                        .map(|(place, cell)| match (cell, bound.formats.get(place)) {
+                        .map(|(index, cell)| match (cell, bound.formats.get(index)) {
                             (Cell::Bool(value), Some(1)) => vec![u8::from(*value)],
                             (Cell::Bool(value), _) => String::from(if *value { "t" } else { "f" }).into(),
                             (Cell::Int(value), Some(1)) => value.to_be_bytes().into(),

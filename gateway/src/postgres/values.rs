@@ -29,22 +29,22 @@ impl Values {
 
     /// The values before the first waveform.
     pub fn beginning(&self) -> &[u8] {
-        self.between(0, self.waveforms.first().map(|(place, _)| *place))
+        self.between(0, self.waveforms.first().map(|(offset, _)| *offset))
     }
 
     /// The waveforms, each with the bytes before it.
     pub fn waveforms(&self) -> impl Iterator<Item = (&[u8], &Packed)> {
         let mut from = 0;
-        self.waveforms.iter().map(move |(place, waveform)| {
-            let before = self.between(from, Some(*place));
-            from = *place;
+        self.waveforms.iter().map(move |(offset, waveform)| {
+            let before = self.between(from, Some(*offset));
+            from = *offset;
             (before, waveform)
         })
     }
 
     /// The bytes after the last waveform.
     pub fn end(&self) -> &[u8] {
-        self.between(self.waveforms.last().map_or(0, |(place, _)| *place), None)
+        self.between(self.waveforms.last().map_or(0, |(offset, _)| *offset), None)
     }
 
     fn between(&self, from: usize, to: Option<usize>) -> &[u8] {

@@ -54,8 +54,8 @@ const CONFIRM: &str = "ringlog_confirm";
 const NO_ROLE: [&str; 2] = ["22023", "42501"];
 /// The most bytes of the messages of one call, which are sent to its client after the commit. A call with more is
 /// cancelled.
-const MOST_SAID: usize = 1 << 20;
-/// A call may catch the cancel: after this many, MOST_SAID bytes after each other, its connection is closed.
+const MOST_MESSAGE_BYTES: usize = 1 << 20;
+/// A call may catch the cancel: after this many, MOST_MESSAGE_BYTES bytes after each other, its connection is closed.
 const MOST_CANCELS: usize = 16;
 /// PostgreSQL's oid of the type oid.
 const OID: u32 = 26;
@@ -150,7 +150,7 @@ impl Open {
         let mut current = Outcome::default();
         let mut failure: Option<Failure> = None;
         // bytes of the running call's messages, and the call that has sent too many
-        let mut said = 0;
+        let mut message_bytes = 0;
         let mut talks = None;
         let mut cancels = 0;
         loop {
@@ -158,7 +158,7 @@ impl Open {
                 Message::DataRow(body) => current.row = Some(body.buffer_bytes().clone()),
                 Message::CommandComplete(body) => {
                     let mut done = std::mem::take(&mut current);
-                    said = 0;
+                    message_bytes = 0;
                     if steps.next() == Some(&Step::Call) {
                         done.count = row_count(body.tag()?);
                         outcomes.push(done);
@@ -166,9 +166,9 @@ impl Open {
                 }
                 Message::NoticeResponse(body) => {
                     let notice = server_notice(&body)?;
-                    said += notice.size();
+                    message_bytes += notice.size();
                     current.notices.push(notice);
-                    if said > MOST_SAID * (cancels + 1) {
+                    if message_bytes > MOST_MESSAGE_BYTES * (cancels + 1) {
                         if cancels == MOST_CANCELS {
                             return Err(PgError::Protocol("messages without an end".into()).into());
                         }
@@ -208,7 +208,7 @@ impl Open {
     }
 }
 
-/// The gateway's SQLSTATE for a call that sends more than MOST_SAID, in PostgreSQL's class for limits.
+/// The gateway's SQLSTATE for a call that sends more than MOST_MESSAGE_BYTES, in PostgreSQL's class for limits.
 pub const TALKS_TOO_MUCH: &str = "54R01";
 
 fn talks_too_much() -> PgError {
@@ -217,7 +217,7 @@ fn talks_too_much() -> PgError {
         sqlstate: TALKS_TOO_MUCH.into(),
         message: format!(
             "A call that shares a transaction may send {} KiB of messages, nothing was written.",
-            MOST_SAID >> 10
+            MOST_MESSAGE_BYTES >> 10
         ),
         ..Notice::default()
     }))

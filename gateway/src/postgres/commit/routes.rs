@@ -23,11 +23,11 @@ pub struct Routes {
     own: Vec<Queue>,
     long: Vec<Queue>,
     itself: Weak<Routes>,
-    places: RwLock<Places>,
+    state: RwLock<State>,
 }
 
 #[derive(Default)]
-struct Places {
+struct State {
     by_procedure: HashMap<u32, Route>,
     /// The lane number of each procedure, and likewise of those with long calls.
     dealt: HashMap<u32, usize>,
@@ -60,7 +60,7 @@ impl Routes {
                 long: (0..LONG_LANES).map(lane).collect(),
                 maker: maker.clone(),
                 itself: itself.clone(),
-                places: RwLock::default(),
+                state: RwLock::default(),
             }
         })
     }
@@ -69,38 +69,38 @@ impl Routes {
     pub fn queue(&self, statement: &Statement, bytes: usize) -> Queue {
         let procedure = statement.procedure;
         let is_long = bytes >= LONG;
-        let fits = |place: &&Route| !(is_long && place.is_short);
-        if let Some(place) = self.places.read().by_procedure.get(&procedure).filter(fits) {
-            return place.queue.clone();
+        let fits = |route: &&Route| !(is_long && route.is_short);
+        if let Some(route) = self.state.read().by_procedure.get(&procedure).filter(fits) {
+            return route.queue.clone();
         }
-        let mut places = self.places.write();
-        if let Some(place) = places.by_procedure.get(&procedure).filter(fits) {
-            return place.queue.clone();
+        let mut state = self.state.write();
+        if let Some(route) = state.by_procedure.get(&procedure).filter(fits) {
+            return route.queue.clone();
         }
-        let was_long = places.long.contains_key(&procedure);
+        let was_long = state.long.contains_key(&procedure);
         let is_short = !(is_long || was_long);
         let queue = if is_short {
-            let next = places.dealt.len() % self.own.len().max(1);
-            self.own.get(*places.dealt.entry(procedure).or_insert(next))
+            let next = state.dealt.len() % self.own.len().max(1);
+            self.own.get(*state.dealt.entry(procedure).or_insert(next))
         } else {
-            let next = places.long.len() % LONG_LANES;
-            self.long.get(*places.long.entry(procedure).or_insert(next))
+            let next = state.long.len() % LONG_LANES;
+            self.long.get(*state.long.entry(procedure).or_insert(next))
         };
         let queue = queue.cloned().unwrap_or_else(|| self.maker.lane(LaneKind::Quick, self.itself.clone()));
-        places.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short });
+        state.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short });
         queue
     }
 }
 
 impl Elsewhere for Routes {
     fn quarantine(&self, procedure: u32) -> Queue {
-        let mut places = self.places.write();
-        let known = places.quarantines.iter().find(|lane| lane.procedures.contains_key(&procedure));
-        if let Some(lane) = known {
+        let mut state = self.state.write();
+        let existing = state.quarantines.iter().find(|lane| lane.procedures.contains_key(&procedure));
+        if let Some(lane) = existing {
             return lane.queue.clone();
         }
-        let count = places.quarantines.len();
-        let fewest = places.quarantines.iter_mut().min_by_key(|lane| lane.procedures.len());
+        let count = state.quarantines.len();
+        let fewest = state.quarantines.iter_mut().min_by_key(|lane| lane.procedures.len());
         let queue = match fewest {
             Some(lane) if lane.procedures.is_empty() || count >= MOST_QUARANTINES => {
                 lane.procedures.insert(procedure, Instant::now());
@@ -109,12 +109,12 @@ impl Elsewhere for Routes {
             _ => {
                 let queue = self.maker.lane(LaneKind::Quarantine, self.itself.clone());
                 let procedures = HashMap::from([(procedure, Instant::now())]);
-                places.quarantines.push(Quarantine { queue: queue.clone(), procedures });
+                state.quarantines.push(Quarantine { queue: queue.clone(), procedures });
                 queue
             }
         };
         self.maker.metrics.quarantines.inc();
-        places.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short: false });
+        state.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short: false });
         queue
     }
 
@@ -122,12 +122,12 @@ impl Elsewhere for Routes {
         if slow.elapsed() < PROBATION {
             return;
         }
-        let mut places = self.places.write();
-        for lane in &mut places.quarantines {
+        let mut state = self.state.write();
+        for lane in &mut state.quarantines {
             if lane.procedures.get(&procedure).is_some_and(|since| since.elapsed() >= PROBATION) {
                 lane.procedures.remove(&procedure);
                 // the next call chooses its lane anew
-                places.by_procedure.remove(&procedure);
+                state.by_procedure.remove(&procedure);
                 return;
             }
         }

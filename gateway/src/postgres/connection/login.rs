@@ -71,10 +71,10 @@ impl Connection {
     ) -> Result<Connection> {
         let mut failed = None;
         let mut spare = None;
-        for (place, host) in address.hosts() {
+        for (index, host) in address.hosts() {
             match Connection::start_at(address, host, user, password, application, settings).await {
                 Ok(connection) if address.wanted == Wanted::Standby && !connection.is_read_only() => {
-                    address.found_primary(place);
+                    address.found_primary(index);
                     if let Some(other) = spare.replace(connection) {
                         other.close().await;
                     }
@@ -88,7 +88,7 @@ impl Connection {
                     if let Some(spare) = spare {
                         spare.close().await;
                     }
-                    address.prefer(place);
+                    address.prefer(index);
                     return Ok(connection);
                 }
                 // another host may answer otherwise; an error about the login is the same on all

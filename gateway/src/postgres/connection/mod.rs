@@ -272,9 +272,9 @@ mod tests {
         let fake = Fake::new().await;
         let (mut connection, mut peer) = fake.connect().await;
         let server = tokio::spawn(async move {
-            let said = "x".repeat(1 << 20);
-            for _ in 0..EARLY / said.len() {
-                peer.say(b'N', "NOTICE", "00000", &said).await;
+            let notice = "x".repeat(1 << 20);
+            for _ in 0..EARLY / notice.len() {
+                peer.say(b'N', "NOTICE", "00000", &notice).await;
             }
             let mut heard = vec![0; LONG];
             peer.stream.read_exact(&mut heard).await.unwrap();
