@@ -153,12 +153,12 @@ impl Procedures {
         node: &Arc<Node>,
         database: &str,
     ) -> Result<&mut Backend, ServerMessage> {
-        let place = self.elsewhere.iter().position(|backend| backend.is_of(node));
-        let place = place.unwrap_or_else(|| {
+        let index = self.elsewhere.iter().position(|backend| backend.is_of(node));
+        let index = index.unwrap_or_else(|| {
             self.elsewhere.push(self.backend.on_node(node.clone()));
             self.elsewhere.len() - 1
         });
-        let Some(backend) = self.elsewhere.get_mut(place) else {
+        let Some(backend) = self.elsewhere.get_mut(index) else {
             return Err(PgError::Protocol("no connection".into()).to_message());
         };
         backend.let_go_if_ended().await;

@@ -8,7 +8,7 @@ use tsql::Databases;
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProcedureName<'a> {
     /// Its database, or the schema of a name without one; None for neither, and for dbo.
-    pub place: Option<&'a str>,
+    pub qualifier: Option<&'a str>,
     /// The schema in that database, if it is neither dbo nor a system's.
     inner: Option<&'a str>,
     /// A number in its group (`procedure;2`) other than 1 is part of the name.
@@ -23,10 +23,10 @@ impl<'a> ProcedureName<'a> {
             None => (name, None),
         };
         let (qualifiers, bare) = group.rsplit_once('.').unwrap_or(("", group));
-        let (place, inner) = qualifiers.split_once('.').unwrap_or((qualifiers, ""));
+        let (qualifier, inner) = qualifiers.split_once('.').unwrap_or((qualifiers, ""));
         let bare = strip(bare);
         ProcedureName {
-            place: named(place, &["dbo"]),
+            qualifier: named(qualifier, &["dbo"]),
             inner: named(inner, &["dbo", "sys"]),
             bare: match number {
                 Some(number) => format!("{bare};{number}").into(),
@@ -37,9 +37,9 @@ impl<'a> ProcedureName<'a> {
 
     /// The schema of PostgreSQL that it names; None for a name without one. Missing: the database has no such schema.
     pub fn schema(&self, databases: &Databases) -> Result<Option<&'a str>, Unresolved> {
-        match (self.place, self.inner) {
+        match (self.qualifier, self.inner) {
             (Some(database), Some(inner)) if !databases.has(database, inner) => Err(Unresolved::Missing),
-            (place, inner) => Ok(inner.or(place)),
+            (qualifier, inner) => Ok(inner.or(qualifier)),
         }
     }
 }

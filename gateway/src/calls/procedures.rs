@@ -71,7 +71,7 @@ impl Procedures {
     ) -> Result<Returned, Interrupt> {
         let start = Instant::now();
         let called = if function.is_system() {
-            self.call_system(client, ProcedureName::read(name).place, &function, params, in_try).await
+            self.call_system(client, ProcedureName::read(name).qualifier, &function, params, in_try).await
         } else {
             self.call_function(client, function.clone(), params, in_try).await
         };
@@ -183,7 +183,7 @@ impl Procedures {
                 }
                 Err(Refusal::Interrupt(interrupt)) => return Err(interrupt),
                 Err(Refusal::Outdated(error)) if is_damage(&error) => {
-                    if left > 0 && self.is_mended(&function, &error).await {
+                    if left > 0 && self.repaired(&function, &error).await {
                         left -= 1;
                         continue;
                     }
@@ -245,7 +245,7 @@ impl Procedures {
     /// Repairs the damaged page that a call has found, and returns whether the call can be repeated. Only ringlog's
     /// tables whose rows also exist elsewhere are repaired, and not in a transaction, in which no further statement can
     /// run.
-    async fn is_mended(&mut self, function: &Function, damage: &PgError) -> bool {
+    async fn repaired(&mut self, function: &Function, damage: &PgError) -> bool {
         if function.schema != catalogue::OWN || self.backend.in_transaction() {
             return false;
         }

@@ -65,7 +65,7 @@ pub(super) fn may_be_outdated(error: &PgError) -> bool {
         MOVED | OTHER_COLUMNS => true,
         state if DAMAGED.contains(&state) => true,
         // raised by the procedure itself
-        _ if notice.context.lines().next().is_some_and(|place| place.ends_with(" at RAISE")) => false,
+        _ if notice.context.lines().next().is_some_and(|line| line.ends_with(" at RAISE")) => false,
         REFUSED => false,
         state => state.starts_with("42") || OTHERS.contains(&state),
     }

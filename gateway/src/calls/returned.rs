@@ -205,8 +205,8 @@ fn outputs(
     let values: Vec<Option<&[u8]>> =
         outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
     let mut outputs = Vec::with_capacity(asked.len());
-    for (index, place) in asked {
-        let Some(field) = function.parameters.fields.get(*place) else {
+    for (index, position) in asked {
+        let Some(field) = function.parameters.fields.get(*position) else {
             continue;
         };
         let column = function

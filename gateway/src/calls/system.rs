@@ -61,7 +61,7 @@ impl Procedures {
         let (after, seconds) = (self.gateway.metrics.text(), start.elapsed().as_secs_f64());
         let mut values =
             vec![Value::Text(Cow::Owned(before)), Value::Text(Cow::Owned(after)), Value::Float(seconds)];
-        let section = params.iter().enumerate().find(|(place, param)| param.is("section") || *place == 1);
+        let section = params.iter().enumerate().find(|(index, param)| param.is("section") || *index == 1);
         let section = section.and_then(|(_, param)| param.value(&client.dialect()).ok());
         values.extend(section.map(Value::into_owned));
         let values: Vec<_> =

@@ -59,11 +59,11 @@ impl BindError {
                 16,
                 format!("@{name} names several parameters of procedure {procedure}: pass them by position."),
             ),
-            BindError::PositionalAfterNamed(place) => ServerMessage::error(
+            BindError::PositionalAfterNamed(number) => ServerMessage::error(
                 119,
                 15,
                 format!(
-                    "Must pass parameter number {place} and subsequent parameters as '@name = value'. \
+                    "Must pass parameter number {number} and subsequent parameters as '@name = value'. \
                      After the form '@name = value' has been used, all subsequent parameters must be \
                      passed in the form '@name = value'."
                 ),
@@ -162,12 +162,12 @@ pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> boo
 pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Vec<Option<Type>> {
     let mut texts = vec![None; params.len()];
     let Ok((slots, _)) = assign(function, params, dialect) else { return texts };
-    for (place, (field, slot)) in function.parameters.fields.iter().zip(slots).enumerate() {
+    for (position, (field, slot)) in function.parameters.fields.iter().zip(slots).enumerate() {
         let argument = function.parameters.arguments.get(field.argument);
         let is_of_tsql = argument.is_some_and(|argument| argument.name.starts_with('@'));
         if let (Some(text), true) = (slot.and_then(|index| texts.get_mut(index)), is_of_tsql) {
             // a procedure created by an earlier version has no length
-            let of = function.takes.get(place).copied().unwrap_or(VARCHAR);
+            let of = function.takes.get(position).copied().unwrap_or(VARCHAR);
             *text = Some(of).filter(|_| field.takes_text());
         }
     }
@@ -183,16 +183,17 @@ pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> R
     let mut named = false;
     let mut expected = 0;
     for (index, param) in params.iter().enumerate() {
-        let place = if param.is_named() {
+        let position = if param.is_named() {
             named = true;
-            place_of(function, param, expected, dialect)?
+            position_of(function, param, expected, dialect)?
         } else if named {
             return Err(BindError::PositionalAfterNamed(index + 1));
         } else {
             index
         };
-        expected = place + 1;
-        let (Some(slot), Some(field)) = (slots.get_mut(place), function.parameters.fields.get(place)) else {
+        expected = position + 1;
+        let (Some(slot), Some(field)) = (slots.get_mut(position), function.parameters.fields.get(position))
+        else {
             return Err(BindError::TooMany);
         };
         let direction = function.parameters.arguments.get(field.argument).map(|argument| argument.direction);
@@ -200,7 +201,7 @@ pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> R
             if !direction.is_some_and(Direction::is_output) {
                 return Err(BindError::NotAnOutput(field.name.to_string()));
             }
-            outputs.push((index, place));
+            outputs.push((index, position));
         }
         if slot.is_some() {
             return Err(BindError::Twice(field.name.to_string()));
@@ -213,7 +214,7 @@ pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> R
 }
 
 /// Callers mostly name parameters in the order of declaration: `expected` is tried first.
-fn place_of(
+fn position_of(
     function: &Function,
     param: &Param<'_>,
     expected: usize,
@@ -225,9 +226,9 @@ fn place_of(
         }
     }
     let name = param.name(dialect);
-    let mut places = function.parameters.places(&name);
-    match (places.next(), places.next()) {
-        (Some(place), None) => Ok(place),
+    let mut named = function.parameters.indexes_of(&name);
+    match (named.next(), named.next()) {
+        (Some(position), None) => Ok(position),
         (None, _) => Err(BindError::NotAParameter(name)),
         _ => Err(BindError::Ambiguous(name)),
     }

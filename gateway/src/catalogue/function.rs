@@ -258,7 +258,7 @@ impl Function {
                 if !self.is_procedure {
                     continue;
                 }
-                // CALL needs a place for every OUT argument
+                // CALL needs a value for every OUT argument
                 "null".to_owned()
             } else if *given {
                 next += 1;

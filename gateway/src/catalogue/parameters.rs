@@ -96,12 +96,12 @@ pub struct Parameters {
 
 impl Parameters {
     /// The indexes of parameters called `name`, without regard to case.
-    pub fn places(&self, name: &str) -> impl Iterator<Item = usize> + Clone + '_ {
-        let named = |place: u32| self.fields.get(place as usize).map_or("", |field| &field.name);
-        let first = self.by_name.partition_point(|place| folded_order(named(*place), name).is_lt());
+    pub fn indexes_of(&self, name: &str) -> impl Iterator<Item = usize> + Clone + '_ {
+        let named = |index: u32| self.fields.get(index as usize).map_or("", |field| &field.name);
+        let first = self.by_name.partition_point(|index| folded_order(named(*index), name).is_lt());
         let rest = self.by_name.get(first..).unwrap_or_default();
-        let count = rest.partition_point(|place| folded_order(named(*place), name).is_eq());
-        rest.iter().take(count).map(|place| *place as usize)
+        let count = rest.partition_point(|index| folded_order(named(*index), name).is_eq());
+        rest.iter().take(count).map(|index| *index as usize)
     }
 }
 
@@ -180,9 +180,9 @@ impl Parts {
     }
 
     pub fn parameters(mut self) -> Parameters {
-        let mut places: Vec<usize> = (0..self.fields.len()).collect();
+        let mut indexes: Vec<usize> = (0..self.fields.len()).collect();
         let fields = &self.fields;
-        places.sort_by(|one, other| match (fields.get(*one), fields.get(*other)) {
+        indexes.sort_by(|one, other| match (fields.get(*one), fields.get(*other)) {
             (Some(one), Some(other)) => folded_order(&one.name, &other.name),
             _ => Ordering::Equal,
         });
@@ -190,18 +190,18 @@ impl Parts {
             (Some(one), Some(other)) => folded_order(&one.name, &other.name).is_eq(),
             _ => false,
         };
-        let twice: Vec<usize> = places
+        let twice: Vec<usize> = indexes
             .windows(2)
             .filter_map(|pair| pair.first().copied().zip(pair.last().copied()))
             .filter(|(one, other)| is_same(*one, *other))
             .flat_map(|(one, other)| [one, other])
             .collect();
-        for place in twice {
-            if let Some(field) = self.fields.get_mut(place) {
+        for index in twice {
+            if let Some(field) = self.fields.get_mut(index) {
                 field.is_unique = false;
             }
         }
-        let by_name = places.into_iter().map(|place| place as u32).collect();
+        let by_name = indexes.into_iter().map(|index| index as u32).collect();
         Parameters {
             arguments: self.arguments.into(),
             fields: self.fields.into(),

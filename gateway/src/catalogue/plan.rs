@@ -70,7 +70,7 @@ impl Plan {
         }
         let mut given = Vec::with_capacity(function.parameters.arguments.len());
         let mut steps = Vec::with_capacity(slots.len() + 2);
-        let mut types = (0..).map_while(|place| layout.type_of(place));
+        let mut types = (0..).map_while(|index| layout.type_of(index));
         for argument in &function.parameters.arguments {
             let is_given = slots.get(argument.fields.clone())?.iter().any(Option::is_some);
             given.push(is_given && argument.direction.is_input());
@@ -83,13 +83,13 @@ impl Plan {
             if argument.is_composite {
                 steps.push(Step::Open(i32::try_from(argument.fields.len()).ok()?));
             }
-            for place in argument.fields.clone() {
-                let field = function.parameters.fields.get(place)?;
-                steps.push(match slots.get(place)? {
+            for index in argument.fields.clone() {
+                let field = function.parameters.fields.get(index)?;
+                steps.push(match slots.get(index)? {
                     Some(_) => {
                         let copied = copied(types.next()?.token, field.pg_type);
                         Step::Value {
-                            field: place,
+                            field: index,
                             oid: argument.is_composite.then_some(field.oid),
                             copied: copied.filter(|_| field.capacity.is_none()),
                         }

@@ -344,9 +344,9 @@ fn parameters_are_found_by_name_in_any_case() {
         parts.argument(name, Direction::In, false, INT4, PgType::Int4, None);
     }
     let parameters = parts.parameters();
-    let places = |name: &str| parameters.places(name).collect::<Vec<_>>();
-    assert_eq!((places("A"), places("B"), places("c")), (vec![2], vec![1, 4], vec![]));
-    assert_eq!((places("üNIT"), places("σας")), (vec![0, 3], vec![5]));
+    let indexes = |name: &str| parameters.indexes_of(name).collect::<Vec<_>>();
+    assert_eq!((indexes("A"), indexes("B"), indexes("c")), (vec![2], vec![1, 4], vec![]));
+    assert_eq!((indexes("üNIT"), indexes("σας")), (vec![0, 3], vec![5]));
     let unique: Vec<_> = parameters.fields.iter().map(|field| field.is_unique).collect();
     assert_eq!(unique, [false, false, true, false, false, true]);
 }

@@ -34,9 +34,9 @@ struct Shape {
 
 impl Shape {
     fn set_input(&mut self, name: &str, type_info: TypeInfo) {
-        let place = (1..).zip(&mut self.inputs).find(|(number, _)| placeholder(*number) == *name);
-        if let Some((_, found)) = place {
-            *found = input(type_info);
+        let named = (1..).zip(&mut self.inputs).find(|(number, _)| placeholder(*number) == *name);
+        if let Some((_, parameter)) = named {
+            *parameter = input(type_info);
         }
     }
 
@@ -253,15 +253,15 @@ async fn input_of_call(
     }
     let function = function_of(procedures, client, execute).await?;
     let is_it =
-        |value: &Option<Expression>| matches!(value, Some(Expression::Variable(found)) if found == name);
+        |value: &Option<Expression>| matches!(value, Some(Expression::Variable(used)) if used == name);
     let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
     let argument = execute.arguments.get(index)?;
-    let mut named = function.parameters.places(&argument.name);
-    let place = match (named.next(), named.next()) {
-        (Some(place), None) if !argument.name.is_empty() => place,
+    let mut named = function.parameters.indexes_of(&argument.name);
+    let field = match (named.next(), named.next()) {
+        (Some(field), None) if !argument.name.is_empty() => field,
         _ => index,
     };
-    function.parameters.fields.get(place).map(|field| field.pg_type)
+    function.parameters.fields.get(field).map(|field| field.pg_type)
 }
 
 async fn function_of(

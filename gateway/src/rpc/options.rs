@@ -156,19 +156,19 @@ mod tests {
     use super::*;
     use crate::tds::dialect::{Endian, Version};
 
-    fn said(option: u8, value: &[u8]) -> Option<String> {
+    fn as_set(option: u8, value: &[u8]) -> Option<String> {
         words(option, value, &Dialect::new(Version::Tds50)).map(|words| words.join(" "))
     }
 
     #[test]
     fn options_say_what_set_says() {
-        assert_eq!(said(CHAINED, &[1]).as_deref(), Some("chained on"));
-        assert_eq!(said(QUOTED_IDENTIFIER, &[0]).as_deref(), Some("quoted_identifier off"));
-        assert_eq!(said(ROWCOUNT, &[5, 0, 0, 0]).as_deref(), Some("rowcount 5"));
-        assert_eq!(said(DATEFORMAT, &[2]).as_deref(), Some("dateformat dmy"));
-        assert_eq!(said(17, &[3]).as_deref(), Some("arithabort on"));
-        assert_eq!(said(37, &[2]).as_deref(), Some("arithabort numeric_truncation off"));
-        assert_eq!((said(DATEFORMAT, &[0]), said(CHAINED, &[]), said(10, b"utf8")), (None, None, None));
+        assert_eq!(as_set(CHAINED, &[1]).as_deref(), Some("chained on"));
+        assert_eq!(as_set(QUOTED_IDENTIFIER, &[0]).as_deref(), Some("quoted_identifier off"));
+        assert_eq!(as_set(ROWCOUNT, &[5, 0, 0, 0]).as_deref(), Some("rowcount 5"));
+        assert_eq!(as_set(DATEFORMAT, &[2]).as_deref(), Some("dateformat dmy"));
+        assert_eq!(as_set(17, &[3]).as_deref(), Some("arithabort on"));
+        assert_eq!(as_set(37, &[2]).as_deref(), Some("arithabort numeric_truncation off"));
+        assert_eq!((as_set(DATEFORMAT, &[0]), as_set(CHAINED, &[]), as_set(10, b"utf8")), (None, None, None));
         let big = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
         assert_eq!(words(TEXTSIZE, &[0, 0, 1, 0], &big).unwrap().join(" "), "textsize 256");
     }

@@ -126,7 +126,7 @@ fn catalogue(sql: &str) -> Option<Vec<Cells>> {
     let oid = |procedure: u32| (FIRST + procedure).to_string();
     Some(if has("p.prokind in ('f', 'p')") {
         per_procedure(|procedure| row(&[&oid(procedure), "1"]))
-    } else if has("proargmodes[a.place], 'i')") {
+    } else if has("proargmodes[a.index], 'i')") {
         per_procedure(|procedure| row(&[&oid(procedure), "i", "id", &INT4.to_string()]))
     } else if has("p.pronargdefaults") {
         per_procedure(|procedure| {
