@@ -23,10 +23,10 @@ pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
     stopping: CancellationToken,
     serve: impl Fn(TcpStream, SocketAddr) -> Session,
 ) {
-    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let permits = Arc::new(Semaphore::new(MOST_CLIENTS));
     let sessions = TaskTracker::new();
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else {
+        let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         let accepted = tokio::select! {
@@ -37,7 +37,7 @@ pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
             Ok((stream, peer)) => {
                 let session = serve(stream, peer);
                 sessions.spawn(async move {
-                    let _place = place;
+                    let _permit = permit;
                     session.await;
                 });
             }

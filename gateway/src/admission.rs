@@ -80,7 +80,7 @@ impl Failed {
     }
 }
 
-/// The place of a connection that has not sent a login.
+/// A connection that has not sent a login.
 pub struct Entry {
     admission: Admission,
     address: IpAddr,

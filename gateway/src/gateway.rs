@@ -59,11 +59,11 @@ pub struct Gateway {
     pub stopping: CancellationToken,
     /// Notified when PostgreSQL has no connection left: idle sessions then close theirs.
     pub scarce: Notify,
-    /// Places for connections that are being opened.
+    /// Permits for connections that are being opened.
     pub connecting: Semaphore,
-    /// Places for logins that are being authenticated, by address.
+    /// Slots for logins that are being authenticated, by address.
     pub logins: Shares,
-    /// Places for connections that idle sessions keep for a while; other sessions close theirs soon.
+    /// Permits for connections that idle sessions keep for a while; other sessions close theirs soon.
     pub idle: Semaphore,
     pub admission: Admission,
     /// For long requests.
@@ -72,7 +72,7 @@ pub struct Gateway {
     pub sessions: Shares,
     pub connections: Shares,
     most_connections: usize,
-    /// The last places of both are reserved for members of these roles.
+    /// The last slots of both are reserved for members of these roles.
     pub reserved_for: Vec<String>,
     /// The turns of result sets.
     pub turns: Arc<Turns>,
@@ -168,8 +168,8 @@ impl Gateway {
         }))
     }
 
-    /// A place for a session; None: its login has reached its limit.
-    pub fn session_place(&self, login: &Arc<str>, role: &Role) -> Option<shares::Permit> {
+    /// A slot for a session; None: its login has reached its limit.
+    pub fn session_permit(&self, login: &Arc<str>, role: &Role) -> Option<shares::Permit> {
         // writers' logins may have all sessions
         let usual = if role.has_reserve { MOST_SESSIONS } else { MOST_SESSIONS / OF_LOGIN };
         let most = role.most_sessions.unwrap_or(usual);

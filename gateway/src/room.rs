@@ -1,9 +1,9 @@
 //! Limits the memory of long requests: a fixed number of each size may be in progress, and the next waits, with its
 //! bytes in its socket, until one has been answered.
 //!
-//! A request takes a place of a size when it exceeds the next smaller size, and keeps it until it is answered. It then
-//! needs no further place of that or a smaller size, so waiting requests always wait for ones that can continue. A
-//! request whose bytes arrive too slowly is ended when another waits for its place.
+//! A request takes a slot of a size when it exceeds the next smaller size, and keeps it until it is answered. It then
+//! needs no further slot of that or a smaller size, so waiting requests always wait for ones that can continue. A
+//! request whose bytes arrive too slowly is ended when another waits for its slot.
 
 use crate::client::error::{SessionError, PACE};
 use crate::shares::{Claimant, Permit, Shares};
@@ -17,29 +17,29 @@ use tokio::time::{timeout, Instant};
 
 /// A size of requests.
 struct Size {
-    /// Bytes that a request may have without a place.
+    /// Bytes that a request may have without a slot.
     without: usize,
-    places: usize,
+    slots: usize,
     /// Maximum of one login.
     of_login: usize,
 }
 
 /// Together 256 MiB of requests: 64 of up to 1 MiB, 8 of up to 8 MiB and 2 of up to the longest request of a session.
 const SIZES: [Size; 3] = [
-    Size { without: WITHOUT_PLACE, places: 64, of_login: 48 },
-    Size { without: 1 << 20, places: 8, of_login: 6 },
-    Size { without: 8 << 20, places: 2, of_login: 1 },
+    Size { without: WITHOUT_SLOT, slots: 64, of_login: 48 },
+    Size { without: 1 << 20, slots: 8, of_login: 6 },
+    Size { without: 8 << 20, slots: 2, of_login: 1 },
 ];
 /// Bytes that any request may have.
-pub const WITHOUT_PLACE: usize = 64 << 10;
+pub const WITHOUT_SLOT: usize = 64 << 10;
 /// How far a request may fall behind PACE.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct Room([Shares; SIZES.len()]);
 
-/// The room, and the places of a session's request.
-pub struct Places {
+/// The room, and the slots of a session's request.
+pub struct Slots {
     room: Room,
     login: Arc<str>,
     held: Vec<Permit>,
@@ -53,12 +53,12 @@ pub struct Places {
 
 impl Room {
     pub fn new() -> Room {
-        Room(SIZES.map(|size| Shares::new(size.places, 0)))
+        Room(SIZES.map(|size| Shares::new(size.slots, 0)))
     }
 
-    /// The places of a session of this login.
-    pub fn places(&self, login: &Arc<str>) -> Places {
-        Places {
+    /// The slots of a session of this login.
+    pub fn slots(&self, login: &Arc<str>) -> Slots {
+        Slots {
             room: self.clone(),
             login: login.clone(),
             held: Vec::new(),
@@ -70,8 +70,8 @@ impl Room {
     }
 }
 
-impl Places {
-    /// Waits for the places of a request that has grown to this many bytes. Safe to drop while waiting.
+impl Slots {
+    /// Waits for the slots of a request that has grown to this many bytes. Safe to drop while waiting.
     pub async fn take(&mut self, bytes: usize) {
         while let Some((size, shares)) = SIZES.iter().zip(&self.room.0).nth(self.held.len()) {
             if bytes <= size.without {
@@ -115,7 +115,7 @@ impl Places {
     fn set_unused(&mut self, is_unused: bool) {
         if is_unused != self.is_unused {
             self.is_unused = is_unused;
-            self.held.iter().for_each(|place| place.set_unused(is_unused));
+            self.held.iter().for_each(|permit| permit.set_unused(is_unused));
         }
     }
 
@@ -125,12 +125,12 @@ impl Places {
         }
     }
 
-    /// Bytes that a request may have without another place.
+    /// Bytes that a request may have without another slot.
     pub fn most(&self) -> usize {
         SIZES.get(self.held.len()).map_or(0, |size| size.without)
     }
 
-    /// Returns the places of an answered request.
+    /// Returns the slots of an answered request.
     pub fn give_back(&mut self) {
         self.held.clear();
         (self.credit, self.empty_since, self.is_unused) = (GRACE, None, false);
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn long_requests_wait_for_places_and_short_ones_do_not() {
+    async fn long_requests_wait_for_slots_and_short_ones_do_not() {
         let room = Room::new();
         let logins: [Arc<str>; 2] = ["one".into(), "two".into()];
-        let mut all: Vec<Places> = (0..SIZES[0].places).map(|n| room.places(&logins[n % 2])).collect();
-        for places in &mut all {
-            timeout(SHORT, places.take(800_000)).await.unwrap();
+        let mut all: Vec<Slots> = (0..SIZES[0].slots).map(|n| room.slots(&logins[n % 2])).collect();
+        for slots in &mut all {
+            timeout(SHORT, slots.take(800_000)).await.unwrap();
         }
-        let mut next = room.places(&logins[0]);
+        let mut next = room.slots(&logins[0]);
         timeout(SHORT, next.take(SIZES[0].without)).await.unwrap();
         assert!(timeout(SHORT, next.take(SIZES[0].without + 1)).await.is_err());
         all[0].give_back();
@@ -169,10 +169,10 @@ mod tests {
         let room = Room::new();
         let requests: Vec<_> = (0..100)
             .map(|number| {
-                let mut places = room.places(&format!("login {}", number % 3).into());
+                let mut slots = room.slots(&format!("login {}", number % 3).into());
                 tokio::spawn(async move {
                     for bytes in (0..64).map(|mebibytes| mebibytes << 20) {
-                        places.take(bytes).await;
+                        slots.take(bytes).await;
                         tokio::task::yield_now().await;
                     }
                 })
@@ -187,19 +187,19 @@ mod tests {
     async fn a_request_that_keeps_the_pace_stays_and_a_slow_one_goes_when_another_waits() {
         let room = Room::new();
         let login: Arc<str> = "daq".into();
-        let (mut steady, mut slow) = (room.places(&login), room.places(&"other".into()));
-        for places in [&mut steady, &mut slow] {
-            places.take(9 << 20).await;
+        let (mut steady, mut slow) = (room.slots(&login), room.slots(&"other".into()));
+        for slots in [&mut steady, &mut slow] {
+            slots.take(9 << 20).await;
         }
         let waits = tokio::spawn({
-            let mut next = room.places(&login);
+            let mut next = room.slots(&login);
             async move { next.take(9 << 20).await }
         });
         for _ in 0..100 {
             steady.read(come(PACE / 2, Duration::from_millis(500))).await.unwrap();
         }
         assert!(!waits.is_finished());
-        // no waiting request could use the slow one's place
+        // no waiting request could use the slow one's slot
         for _ in 0..100 {
             slow.read(come(1, GRACE * 2)).await.unwrap();
         }
@@ -215,15 +215,15 @@ mod tests {
     async fn slow_requests_of_one_login_do_not_keep_those_of_another_waiting() {
         let room = Room::new();
         for size in &SIZES {
-            let held = (0..size.places).map(|_| room.places(&"slow".into())).map(|mut places| {
+            let held = (0..size.slots).map(|_| room.slots(&"slow".into())).map(|mut slots| {
                 tokio::spawn(async move {
-                    places.take(size.without + 1).await;
-                    places.read(come(1, GRACE * 1000)).await
+                    slots.take(size.without + 1).await;
+                    slots.read(come(1, GRACE * 1000)).await
                 })
             });
             let held: Vec<_> = held.collect();
             tokio::task::yield_now().await;
-            let mut other = room.places(&"daq".into());
+            let mut other = room.slots(&"daq".into());
             timeout(SHORT, other.take(size.without + 1)).await.unwrap();
             held.iter().for_each(|held| held.abort());
             sleep(SHORT).await;

@@ -1,6 +1,6 @@
-//! Places that logins share, such as connections to PostgreSQL. No login has more than its share, and the last places
+//! Slots that logins share, such as connections to PostgreSQL. No login has more than its share, and the last slots
 //! are reserved. Waiting logins are served in turn, whatever the number of their requests. A holder that does not use
-//! its place reports that, and its place is recalled when a waiting login could have it.
+//! its slot reports that, and its permit is recalled when a waiting login could have it.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -11,9 +11,9 @@ use tokio::sync::{oneshot, Notify};
 #[derive(Clone, Debug)]
 pub struct Claimant {
     pub login: Arc<str>,
-    /// The most places of the login.
+    /// The most slots of the login.
     pub most: usize,
-    /// It may take reserved places.
+    /// It may take reserved slots.
     pub has_reserve: bool,
 }
 
@@ -21,7 +21,7 @@ pub struct Claimant {
 pub struct Shares(Arc<Inner>);
 
 struct Inner {
-    /// Number of waiting requests: while it is 0, the use of a place needs no lock.
+    /// Number of waiting requests: while it is 0, the use of a permit needs no lock.
     waiting: AtomicUsize,
     state: Mutex<State>,
 }
@@ -31,7 +31,7 @@ struct State {
     reserved: usize,
     last_number: u64,
     holders: BTreeMap<u64, Holder>,
-    /// Places held, by login.
+    /// Slots held, by login.
     held: HashMap<Arc<str>, usize>,
     /// Waiting logins, in the order of their turns.
     order: VecDeque<Arc<str>>,
@@ -53,10 +53,10 @@ struct Usage {
 struct Waiter {
     claimant: Claimant,
     recall: Arc<Notify>,
-    place: oneshot::Sender<Permit>,
+    permit: oneshot::Sender<Permit>,
 }
 
-/// A place, until it is dropped.
+/// A slot, until it is dropped.
 #[derive(Debug)]
 pub struct Permit {
     shares: Shares,
@@ -65,9 +65,9 @@ pub struct Permit {
 }
 
 impl Shares {
-    pub fn new(places: usize, reserved: usize) -> Shares {
+    pub fn new(slots: usize, reserved: usize) -> Shares {
         let state = Mutex::new(State {
-            free: places,
+            free: slots,
             reserved,
             last_number: 0,
             holders: BTreeMap::new(),
@@ -78,45 +78,45 @@ impl Shares {
         Shares(Arc::new(Inner { waiting: AtomicUsize::new(0), state }))
     }
 
-    /// Waits for a place. `recall` is notified when it is recalled. Safe to drop while waiting.
+    /// Waits for a slot. `recall` is notified when it is recalled. Safe to drop while waiting.
     pub async fn take(&self, claimant: &Claimant, recall: &Arc<Notify>) -> Permit {
         let waiting = {
             let mut state = self.0.state.lock();
             if !state.waiting.contains_key(&claimant.login) && state.admits(claimant, None) {
                 return state.hold(self, claimant.login.clone(), recall.clone());
             }
-            let (place, waiting) = oneshot::channel();
+            let (permit, waiting) = oneshot::channel();
             if !state.waiting.contains_key(&claimant.login) {
                 state.order.push_back(claimant.login.clone());
             }
-            let waiter = Waiter { claimant: claimant.clone(), recall: recall.clone(), place };
+            let waiter = Waiter { claimant: claimant.clone(), recall: recall.clone(), permit };
             state.waiting.entry(claimant.login.clone()).or_default().push_back(waiter);
             self.0.waiting.fetch_add(1, SeqCst);
             self.recall(&mut state);
             waiting
         };
         match waiting.await {
-            Ok(place) => place,
-            // only abandoned requests leave the queue without a place
+            Ok(permit) => permit,
+            // only abandoned requests leave the queue without a slot
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// A place if one is free now.
+    /// A slot if one is free now.
     pub fn try_take(&self, claimant: &Claimant) -> Option<Permit> {
         let mut state = self.0.state.lock();
         let is_free = state.admits(claimant, None);
         is_free.then(|| state.hold(self, claimant.login.clone(), Arc::default()))
     }
 
-    /// Whether nobody has a place or waits for one.
+    /// Whether nobody has a slot or waits for one.
     #[cfg(test)]
     pub fn is_unused(&self) -> bool {
         let state = self.0.state.lock();
         state.holders.is_empty() && state.held.is_empty() && state.waiting.is_empty()
     }
 
-    /// Recalls as many unused places as requests wait for.
+    /// Recalls as many unused permits as requests wait for.
     fn recall(&self, state: &mut State) {
         let is_unused =
             |holder: &&Holder| holder.usage.is_unused.load(SeqCst) && !holder.usage.is_recalled.load(SeqCst);
@@ -139,7 +139,7 @@ impl Shares {
 }
 
 impl State {
-    /// Whether a place is free for the claimant, or would be without this holder.
+    /// Whether a slot is free for the claimant, or would be without this holder.
     fn admits(&self, claimant: &Claimant, without: Option<&Holder>) -> bool {
         let reserved = if claimant.has_reserve { 0 } else { self.reserved };
         let of_login = usize::from(without.is_some_and(|holder| holder.login == claimant.login));
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// Removes the first request with a free place from the queue; its login then comes after all others.
+    /// Removes the first request with a free slot from the queue; its login then comes after all others.
     fn next(&mut self) -> Option<Waiter> {
         self.forget_dropped();
         let fits = |login| {
@@ -191,7 +191,7 @@ impl State {
     /// Number of requests still waiting.
     fn forget_dropped(&mut self) -> usize {
         self.waiting.retain(|_, queue| {
-            queue.retain(|waiter| !waiter.place.is_closed());
+            queue.retain(|waiter| !waiter.permit.is_closed());
             !queue.is_empty()
         });
         self.order.retain(|login| self.waiting.contains_key(login));
@@ -227,16 +227,16 @@ impl Drop for Permit {
             let mut state = self.shares.0.state.lock();
             state.leave(self.number);
             let next = state.next().map(|waiter| {
-                let place = state.hold(&self.shares, waiter.claimant.login, waiter.recall);
-                (waiter.place, place)
+                let permit = state.hold(&self.shares, waiter.claimant.login, waiter.recall);
+                (waiter.permit, permit)
             });
             let waiting = state.waiting.values().map(VecDeque::len).sum();
             self.shares.0.waiting.store(waiting, SeqCst);
             next
         };
-        if let Some((waiting, place)) = next {
+        if let Some((waiting, permit)) = next {
             // a leaving holder passes it on
-            let _ = waiting.send(place);
+            let _ = waiting.send(permit);
         }
     }
 }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_login_has_more_than_its_share_and_the_last_places_are_reserved() {
+    async fn no_login_has_more_than_its_share_and_the_last_slots_are_reserved() {
         let shares = Shares::new(10, 2);
         let (greedy, other) = (of("greedy", 6), of("other", 6));
         let mut held = Vec::new();
@@ -289,7 +289,7 @@ mod tests {
         for login in ["greedy", "greedy", "greedy", "modest"] {
             let (shares, served) = (shares.clone(), served.clone());
             all.push(tokio::spawn(async move {
-                let _place = shares.take(&of(login, 1), &Arc::default()).await;
+                let _permit = shares.take(&of(login, 1), &Arc::default()).await;
                 served.lock().push(login);
             }));
             tokio::task::yield_now().await;
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn unused_places_are_recalled_for_those_who_could_have_them() {
+    async fn unused_permits_are_recalled_for_those_who_could_have_them() {
         let shares = Shares::new(4, 0);
         let [one, two] = ["one", "two"].map(|login| of(login, 2));
         let of_one = [now(&shares, &one).await.unwrap(), now(&shares, &one).await.unwrap()];
@@ -324,18 +324,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn places_of_those_who_wait_no_longer_are_not_lost() {
+    async fn slots_of_those_who_wait_no_longer_are_not_lost() {
         let shares = Shares::new(1, 0);
         let one = of("one", 1);
-        let place = now(&shares, &one).await.unwrap();
+        let permit = now(&shares, &one).await.unwrap();
         for _ in 0..3 {
             assert!(now(&shares, &of("two", 1)).await.is_none());
         }
         let recall = Arc::default();
         let mut waiting = Box::pin(shares.take(&one, &recall));
         assert!(timeout(SHORT, &mut waiting).await.is_err());
-        drop(place);
-        // it has received the place, but was dropped before taking it
+        drop(permit);
+        // it has received the permit, but was dropped before taking it
         drop(waiting);
         assert!(now(&shares, &one).await.is_some());
         let state = shares.0.state.lock();

@@ -1,6 +1,6 @@
 //! Turns of result sets: a fixed number of them are streamed at the same time; the others wait for their next turn,
 //! login by login. A login with many requests gets no more than any other, and readers never use more cores than there
-//! are places.
+//! are slots.
 
 use crate::metrics::Metrics;
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ const SHORTEST_TURN: Duration = Duration::from_millis(10);
 const LONGEST_TURN: Duration = Duration::from_millis(100);
 
 pub struct Turns {
-    places: usize,
+    slots: usize,
     state: Mutex<State>,
     metrics: Arc<Metrics>,
 }
@@ -30,32 +30,32 @@ struct State {
     count: usize,
 }
 
-/// A place; the next in the queue gets it when this is dropped.
+/// A slot; the next in the queue gets it when this is dropped.
 struct Slot(Option<Arc<Turns>>);
 
 impl Turns {
-    /// A place for each core.
+    /// A slot for each core.
     pub fn new(metrics: Arc<Metrics>) -> Arc<Turns> {
-        Turns::with_places(available_parallelism().map_or(1, usize::from).max(2), metrics)
+        Turns::with_slots(available_parallelism().map_or(1, usize::from).max(2), metrics)
     }
 
-    fn with_places(places: usize, metrics: Arc<Metrics>) -> Arc<Turns> {
-        let state = State { free: places, order: VecDeque::new(), waiting: HashMap::new(), count: 0 };
-        Arc::new(Turns { places, state: Mutex::new(state), metrics })
+    fn with_slots(slots: usize, metrics: Arc<Metrics>) -> Arc<Turns> {
+        let state = State { free: slots, order: VecDeque::new(), waiting: HashMap::new(), count: 0 };
+        Arc::new(Turns { slots, state: Mutex::new(state), metrics })
     }
 
-    /// For a result set of `login`, which has no place yet.
+    /// For a result set of `login`, which has no slot yet.
     pub fn turn(self: &Arc<Turns>, login: &Arc<str>) -> Turn {
         Turn {
             turns: self.clone(),
             login: login.clone(),
-            place: None,
+            slot: None,
             end: Instant::now(),
             waited: Duration::ZERO,
         }
     }
 
-    /// A place, or the wait for one.
+    /// A slot, or the wait for one.
     fn ask(self: &Arc<Turns>, login: &Arc<str>) -> Result<Slot, oneshot::Receiver<Slot>> {
         let mut state = self.state.lock();
         if state.free > 0 {
@@ -87,14 +87,14 @@ impl Turns {
             match next.send(Slot(Some(self.clone()))) {
                 Ok(()) => return,
                 // the wait was abandoned
-                Err(mut place) => place.0 = None,
+                Err(mut slot) => slot.0 = None,
             }
         }
     }
 
     fn length(&self) -> Duration {
         let waiting = self.state.lock().count.max(1) as u32;
-        (ROUND * self.places as u32 / waiting).clamp(SHORTEST_TURN, LONGEST_TURN)
+        (ROUND * self.slots as u32 / waiting).clamp(SHORTEST_TURN, LONGEST_TURN)
     }
 
     fn has_waiting(&self) -> bool {
@@ -130,45 +130,45 @@ impl Drop for Slot {
 pub struct Turn {
     turns: Arc<Turns>,
     login: Arc<str>,
-    place: Option<Slot>,
+    slot: Option<Slot>,
     end: Instant,
     waited: Duration,
 }
 
 impl Turn {
-    /// Waits for a place, unless it has one. If dropped while waiting, it loses its place in the queue.
+    /// Waits for a slot, unless it has one. If dropped while waiting, it loses its position in the queue.
     pub async fn take(&mut self) {
-        if self.place.is_some() {
+        if self.slot.is_some() {
             return;
         }
         let asked = Instant::now();
-        let place = match self.turns.ask(&self.login) {
-            Ok(place) => place,
+        let slot = match self.turns.ask(&self.login) {
+            Ok(slot) => slot,
             Err(waiting) => match waiting.await {
-                Ok(place) => place,
-                // only abandoned waits drop places
+                Ok(slot) => slot,
+                // only abandoned waits drop slots
                 Err(_) => return,
             },
         };
         self.waited += asked.elapsed();
         self.end = Instant::now() + self.turns.length();
-        self.place = Some(place);
+        self.slot = Some(slot);
     }
 
     pub fn give_back(&mut self) {
-        self.place = None;
+        self.slot = None;
     }
 
-    /// Releases the place if the turn is over and others wait.
+    /// Releases the slot if the turn is over and others wait.
     pub fn give_way(&mut self) {
-        if self.place.is_some() && Instant::now() >= self.end && self.turns.has_waiting() {
-            self.place = None;
+        if self.slot.is_some() && Instant::now() >= self.end && self.turns.has_waiting() {
+            self.slot = None;
         }
     }
 
-    /// Waits until the turn is over; forever without a place.
+    /// Waits until the turn is over; forever without a slot.
     pub async fn is_over(&self) {
-        if self.place.is_none() {
+        if self.slot.is_none() {
             return std::future::pending().await;
         }
         sleep_until(self.end).await;
@@ -181,9 +181,9 @@ impl Turn {
     pub fn wait_message(&mut self) -> Option<String> {
         let waited = std::mem::take(&mut self.waited).as_secs_f64();
         (waited >= 1.0).then(|| {
-            let places = self.turns.places;
+            let slots = self.turns.slots;
             format!(
-                "These rows have waited {waited:.1} s for their turns: {places} result sets stream at once, login \
+                "These rows have waited {waited:.1} s for their turns: {slots} result sets stream at once, login \
                  by login."
             )
         })
@@ -195,8 +195,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn turns(places: usize) -> Arc<Turns> {
-        Turns::with_places(places, Arc::new(Metrics::default()))
+    fn turns(slots: usize) -> Arc<Turns> {
+        Turns::with_slots(slots, Arc::new(Metrics::default()))
     }
 
     fn free_and_waiting(turns: &Turns) -> (usize, usize) {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn places_of_those_who_wait_no_longer_are_not_lost() {
+    async fn slots_of_those_who_wait_no_longer_are_not_lost() {
         let turns = turns(1);
         let mut first = turns.turn(&"one".into());
         first.take().await;

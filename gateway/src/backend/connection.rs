@@ -39,7 +39,7 @@ pub struct Backend {
     user: Arc<str>,
     password: Password,
     application: String,
-    /// Its place among the connections; None during the login, and on a node.
+    /// Its claim to a connection; None during the login, and on a node.
     claimant: Option<Claimant>,
     occupied: Occupied,
     /// The schema the client uses, which it calls a database.
@@ -126,11 +126,11 @@ impl Backend {
             most: gateway.most_connections_of_login().min(role.most_sessions.unwrap_or(usize::MAX)),
             has_reserve: role.has_reserve,
         };
-        let place = gateway.connections.try_take(&claimant);
+        let permit = gateway.connections.try_take(&claimant);
         backend.claimant = Some(claimant);
-        match (place, &mut backend.open) {
-            (Some(place), Some(open)) => open.place = backend.occupied.occupy(place),
-            // the next statement waits for a place
+        match (permit, &mut backend.open) {
+            (Some(permit), Some(open)) => open.permit = backend.occupied.occupy(permit),
+            // the next statement waits for a permit
             _ => backend.close().await,
         }
         backend.may_share = role.may_share;
@@ -190,14 +190,14 @@ impl Backend {
         self.occupied.clone()
     }
 
-    /// The connection's place among those to PostgreSQL.
-    pub fn place(&self) -> Option<Arc<Permit>> {
-        self.open.as_ref().and_then(|open| open.place.clone())
+    /// The permit of the connection to PostgreSQL.
+    pub fn permit(&self) -> Option<Arc<Permit>> {
+        self.open.as_ref().and_then(|open| open.permit.clone())
     }
 
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let deadline = Instant::now() + SCARCE_TIMEOUT;
-        let place = match &self.claimant {
+        let permit = match &self.claimant {
             Some(claimant) => {
                 let recall = Arc::default();
                 let taking = self.gateway.connections.take(claimant, &recall);
@@ -210,9 +210,9 @@ impl Backend {
             let readers = self.gateway.readers_address.as_ref().filter(|_| self.reads_standby);
             let here = readers.unwrap_or(&self.gateway.address);
             let address = self.node.as_ref().map_or(here, |node| &node.address);
-            let place = self.gateway.connecting.acquire().await;
+            let opening = self.gateway.connecting.acquire().await;
             let opened = Connection::open(address, &self.user, &self.password.0, &self.application).await;
-            drop(place);
+            drop(opening);
             match opened {
                 // too_many_connections: the connections of idle sessions can be closed
                 Err(error) if error.sqlstate() == Some("53300") && Instant::now() < deadline => {
@@ -223,7 +223,7 @@ impl Backend {
             }
         };
         let mut open = Open::new(connection, self.gateway.definitions(), &self.gateway.tables);
-        open.place = place.and_then(|place| self.occupied.occupy(place));
+        open.permit = permit.and_then(|permit| self.occupied.occupy(permit));
         Ok(self.open.insert(open))
     }
 

@@ -49,8 +49,8 @@ impl QueryKey {
 
 pub struct Open {
     pub connection: Connection,
-    /// The connection's place among those of all sessions.
-    pub(super) place: Option<Arc<Permit>>,
+    /// The connection's permit, one of those that all sessions share.
+    pub(super) permit: Option<Arc<Permit>>,
     pub declarations: Declarations,
     /// The declarations of tables that the session has read.
     pub(super) tables: Arc<Snapshot>,
@@ -85,7 +85,7 @@ impl Open {
     pub(super) fn new(connection: Connection, definitions: u64, shared: &Arc<Shared>) -> Open {
         Open {
             connection,
-            place: None,
+            permit: None,
             declarations: Declarations::default(),
             tables: Arc::default(),
             shared: shared.clone(),

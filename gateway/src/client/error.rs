@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Timeout for the next bytes of a request that has begun.
 pub const STALLED: Duration = Duration::from_secs(300);
-/// Minimum bytes per second of a long request while others wait for its place.
+/// Minimum bytes per second of a long request while others wait for its slot.
 pub const PACE: usize = 64 << 10;
 /// Timeout for a client that does not read its reply.
 pub const UNREAD: Duration = Duration::from_secs(900);

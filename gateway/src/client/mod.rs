@@ -14,7 +14,7 @@ pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};
 pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Settings, TextSize};
 
-use crate::room::{Places, WITHOUT_PLACE};
+use crate::room::{Slots, WITHOUT_SLOT};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{Assembler, Message, MessageKind, Packetizer};
@@ -46,8 +46,8 @@ pub struct Client {
     /// Bytes of the previous request: a writer's requests have the same length.
     before: usize,
     assembler: Assembler,
-    /// The places of the current request, if it is long; None before login.
-    places: Option<Places>,
+    /// The slots of the current request, if it is long; None before login.
+    slots: Option<Slots>,
     occupied: Occupied,
     /// A request that arrived while another ran; it is processed before more is read.
     early: Option<Message>,
@@ -69,7 +69,7 @@ impl Client {
             arrived: 0,
             before: 0,
             assembler: Assembler::new(limit),
-            places: None,
+            slots: None,
             occupied: Occupied::default(),
             early: None,
             packetizer: Packetizer::new(spid),
@@ -80,10 +80,10 @@ impl Client {
         }
     }
 
-    /// From now on the client may send requests of `limit` bytes; long ones wait for `places`.
-    pub fn admit(&mut self, limit: usize, places: Places, occupied: Occupied) {
+    /// From now on the client may send requests of `limit` bytes; long ones wait for `slots`.
+    pub fn admit(&mut self, limit: usize, slots: Slots, occupied: Occupied) {
         self.assembler.set_limit(limit);
-        self.places = Some(places);
+        self.slots = Some(slots);
         self.occupied = occupied;
     }
 
@@ -143,8 +143,8 @@ impl Client {
             if let Some(message) = self.assembled()? {
                 return Ok(Some(message));
             }
-            if let Some(places) = &mut self.places {
-                places.take(self.assembler.held()).await;
+            if let Some(slots) = &mut self.slots {
+                slots.take(self.assembler.held()).await;
             }
             if !self.read_more().await? {
                 return Ok(None);
@@ -168,17 +168,17 @@ impl Client {
 
     /// Reads more of a request. False: the client has disconnected before it.
     async fn read_more(&mut self) -> Result<bool, SessionError> {
-        let most = self.places.as_ref().map_or(0, Places::most);
+        let most = self.slots.as_ref().map_or(0, Slots::most);
         self.assembler.reserve(self.before.min(most));
         // read by one system call; one byte more, because a read that fills its buffer is followed by another
         let expected = (self.before + 1).min(LONGEST_READ);
         self.input.reserve(self.packetizer.packet_size.max(expected));
         let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
         let read = self.stream.read_buf(&mut self.input);
-        let count = match &mut self.places {
+        let count = match &mut self.slots {
             _ if !has_begun => read.await?,
             None => stalled(async { Ok(read.await?) }).await?,
-            Some(places) => stalled(places.read(read)).await?,
+            Some(slots) => stalled(slots.read(read)).await?,
         };
         self.arrived += count;
         match count {
@@ -227,8 +227,8 @@ impl Client {
                 None => self.early = self.assembled()?,
             }
             if self.early.is_none() {
-                // the places belong to the running request
-                if self.assembler.held() > WITHOUT_PLACE {
+                // the slots belong to the running request
+                if self.assembler.held() > WITHOUT_SLOT {
                     return std::future::pending().await;
                 }
                 if !self.read_more().await? {
@@ -308,13 +308,13 @@ impl Client {
         if self.reply.tokens.capacity() > FLUSH {
             self.reply.tokens = BytesMut::new();
         }
-        self.give_back_places();
+        self.give_back_slots();
         Ok(())
     }
 
-    fn give_back_places(&mut self) {
-        if let Some(places) = &mut self.places {
-            places.give_back();
+    fn give_back_slots(&mut self) {
+        if let Some(slots) = &mut self.slots {
+            slots.give_back();
         }
     }
 
@@ -322,7 +322,7 @@ impl Client {
     pub async fn say_farewell(&mut self, farewell: &ServerMessage) {
         self.assembler.forget();
         self.input = BytesMut::new();
-        self.give_back_places();
+        self.give_back_slots();
         self.occupied = Occupied::default();
         self.reply.gathering = None;
         self.reply.message(farewell);

@@ -14,36 +14,36 @@ use tokio::time::{sleep, timeout};
 /// A connection is unused after its client has neither read nor sent for this time.
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// The session's place among the connections to PostgreSQL, while it has one.
+/// The permit of the session's connection to PostgreSQL, while it has one.
 #[derive(Clone, Debug, Default)]
 pub struct Occupied(Arc<Mutex<Weak<Permit>>>);
 
 impl Occupied {
-    pub fn occupy(&self, place: Permit) -> Option<Arc<Permit>> {
-        let place = Arc::new(place);
-        *self.0.lock() = Arc::downgrade(&place);
-        Some(place)
+    pub fn occupy(&self, permit: Permit) -> Option<Arc<Permit>> {
+        let permit = Arc::new(permit);
+        *self.0.lock() = Arc::downgrade(&permit);
+        Some(permit)
     }
 
-    fn place(&self) -> Option<Arc<Permit>> {
+    fn permit(&self) -> Option<Arc<Permit>> {
         self.0.lock().upgrade()
     }
 }
 
-/// Marks a place as unused until this is dropped.
+/// Marks a permit as unused until this is dropped.
 pub struct Unused(Option<Arc<Permit>>);
 
 impl Unused {
-    pub fn new(place: Option<Arc<Permit>>) -> Unused {
-        if let Some(place) = &place {
-            place.set_unused(true);
+    pub fn new(permit: Option<Arc<Permit>>) -> Unused {
+        if let Some(permit) = &permit {
+            permit.set_unused(true);
         }
-        Unused(place)
+        Unused(permit)
     }
 
     pub async fn recalled(&self) {
         match &self.0 {
-            Some(place) => place.recalled().await,
+            Some(permit) => permit.recalled().await,
             None => std::future::pending().await,
         }
     }
@@ -51,8 +51,8 @@ impl Unused {
 
 impl Drop for Unused {
     fn drop(&mut self) {
-        if let Some(place) = &self.0 {
-            place.set_unused(false);
+        if let Some(permit) = &self.0 {
+            permit.set_unused(false);
         }
     }
 }
@@ -68,7 +68,7 @@ pub async fn step<T>(
     if let Ok(done) = timeout(UNUSED, &mut step).await {
         return Ok(done?);
     }
-    let unused = Unused::new(occupied.place());
+    let unused = Unused::new(occupied.permit());
     tokio::select! {
         biased;
         done = &mut step => Ok(done?),

@@ -110,8 +110,8 @@ async fn who_does_not_read_goes_when_another_waits_for_the_connection_and_is_tol
     let shares = Shares::new(1, 0);
     let claimant = Claimant { login: "reader".into(), most: 1, has_reserve: false };
     let occupied = Occupied::default();
-    let place = occupied.occupy(shares.try_take(&claimant).unwrap());
-    client.admit(10_000, Room::new().places(&claimant.login), occupied);
+    let permit = occupied.occupy(shares.try_take(&claimant).unwrap());
+    client.admit(10_000, Room::new().slots(&claimant.login), occupied);
     let waiting = tokio::spawn({
         let (shares, claimant) = (shares.clone(), claimant.clone());
         async move { shares.take(&claimant, &Arc::default()).await }
@@ -121,7 +121,7 @@ async fn who_does_not_read_goes_when_another_waits_for_the_connection_and_is_tol
     let error = client.send_now().await.unwrap_err();
     assert!(matches!(error, SessionError::Unread));
     assert!(start.elapsed() < UNREAD / 10, "{:?}", start.elapsed());
-    drop(place);
+    drop(permit);
     waiting.await.unwrap();
 
     let farewell = error.farewell().unwrap();

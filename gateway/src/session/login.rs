@@ -43,35 +43,34 @@ pub async fn log_in(
         most: usize::MAX,
         has_reserve: is_known,
     };
-    let mut place = place(client, gateway, &claimant).await?;
+    let mut permit = permit(client, gateway, &claimant).await?;
     if !is_known {
         let Some(wait) = limits.turn(&login.user) else {
-            drop(place);
+            drop(permit);
             let text = "Too many failed logins of this name from this address: try again later.";
             in_time(put_refusal(client, &login, &[ServerMessage::error(17809, 20, text)])).await?;
             return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
         };
         if !wait.is_zero() {
-            drop(place);
+            drop(permit);
             tokio::time::sleep(wait).await;
-            place = self::place(client, gateway, &claimant).await?;
+            permit = self::permit(client, gateway, &claimant).await?;
         }
     }
-    in_time(enter(client, spid, limits, gateway, login, place)).await
+    in_time(enter(client, spid, limits, gateway, login, permit)).await
 }
 
-/// Waits for a place among the logins that are being checked. Many may arrive at once; the client determines how long
-/// it waits.
-async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Permit, SessionError> {
+/// Waits for a permit to check a login. Many logins may arrive at once; the client determines how long it waits.
+async fn permit(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Permit, SessionError> {
     let recall = Arc::default();
-    let place = gateway.logins.take(claimant, &recall);
-    tokio::pin!(place);
+    let taking = gateway.logins.take(claimant, &recall);
+    tokio::pin!(taking);
     tokio::select! {
         biased;
-        place = &mut place => Ok(place),
+        permit = &mut taking => Ok(permit),
         cancelled = client.attention() => {
             cancelled?;
-            Ok(place.await)
+            Ok(taking.await)
         }
     }
 }
@@ -103,14 +102,14 @@ pub(super) async fn enter(
     limits: &Limits,
     gateway: &Arc<Gateway>,
     login: Login,
-    place: Permit,
+    permit: Permit,
 ) -> Result<(Interpreter, Permit), SessionError> {
     let entered = Backend::log_in(gateway, &login, spid).await;
-    drop(place);
+    drop(permit);
     match entered {
         Ok((mut backend, role)) => {
             limits.succeeded(&login.user, &login.password.0);
-            let Some(session) = gateway.session_place(backend.user(), &role) else {
+            let Some(session) = gateway.session_permit(backend.user(), &role) else {
                 backend.close().await;
                 let text = format!(
                     "The login {} has as many sessions as it may have, or all sessions are taken: end some, or try again later.",

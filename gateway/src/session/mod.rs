@@ -36,7 +36,7 @@ const SETTLED: u32 = 3;
 /// An unused PostgreSQL connection without state is closed after this time.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
 /// The same if half of PostgreSQL's connections are idle.
-const BACKEND_IDLE_WITHOUT_PLACE: Duration = Duration::from_secs(1);
+const BACKEND_IDLE_WITHOUT_PERMIT: Duration = Duration::from_secs(1);
 /// A connection with state is checked again after this time.
 const BACKEND_HELD: Duration = Duration::from_secs(300);
 
@@ -44,8 +44,8 @@ struct Session {
     client: Client,
     interpreter: Interpreter,
     gateway: Arc<Gateway>,
-    /// The place among the sessions.
-    _place: Permit,
+    /// The permit for the session.
+    _permit: Permit,
     /// Statements since the last call of known shape; from `SETTLED` on the client's socket is registered with the
     /// threads for statements.
     statements: u32,
@@ -83,14 +83,14 @@ pub async fn serve(
     let limits = entry.limits();
     let calls = gateway.calls.clone();
     let login = async move {
-        let (interpreter, place) = login::log_in(&mut client, spid, &limits, &gateway).await?;
+        let (interpreter, permit) = login::log_in(&mut client, spid, &limits, &gateway).await?;
         let backend = &interpreter.state.procedures.backend;
-        client.admit(LONGEST_REQUEST, gateway.room.places(backend.user()), backend.occupied());
+        client.admit(LONGEST_REQUEST, gateway.room.slots(backend.user()), backend.occupied());
         Ok::<_, SessionError>(Box::new(Session {
             client,
             interpreter,
             gateway,
-            _place: place,
+            _permit: permit,
             statements: 0,
         }))
     };
@@ -209,11 +209,11 @@ impl Session {
         if !backend.is_open() || backend.in_transaction() {
             return self.client.request().await;
         }
-        let place = self.gateway.idle.try_acquire();
-        let mut pause = if place.is_ok() { BACKEND_IDLE } else { BACKEND_IDLE_WITHOUT_PLACE };
+        let permit = self.gateway.idle.try_acquire();
+        let mut pause = if permit.is_ok() { BACKEND_IDLE } else { BACKEND_IDLE_WITHOUT_PERMIT };
         let mut may_be_released = true;
         while backend.is_open() {
-            let unused = Unused::new(backend.place().filter(|_| may_be_released));
+            let unused = Unused::new(backend.permit().filter(|_| may_be_released));
             tokio::select! {
                 biased;
                 request = self.client.request() => return request,
@@ -226,7 +226,7 @@ impl Session {
                 (pause, may_be_released) = (BACKEND_HELD, false);
             }
         }
-        drop(place);
+        drop(permit);
         self.client.request().await
     }
 

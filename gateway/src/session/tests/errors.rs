@@ -11,7 +11,7 @@ fn divides() -> [Answered; 1] {
 }
 
 /// The error of a missing table when a statement is prepared.
-fn lacks() -> [Answered; 1] {
+fn missing() -> [Answered; 1] {
     [Answered::Refused("42P01", "relation \"lacking\" does not exist")]
 }
 
@@ -19,7 +19,7 @@ fn script() -> Script {
     Script::default()
         .on("failing", divides())
         .on("doubled", [Answered::Fails("23505", "duplicate key value violates unique constraint")])
-        .on("lacking", lacks())
+        .on("lacking", missing())
         .on("step", inserted())
         .on("behind", inserted())
         .on("more", holds([true]))

@@ -90,14 +90,14 @@ impl Opened {
             client.set_dialect(dialect);
             let login_name = login.user.as_str().into();
             let claimant = Claimant { login: login_name, most: usize::MAX, has_reserve: true };
-            let place = gateway.logins.try_take(&claimant).unwrap();
-            let entered = login::enter(&mut client, 1, &limits, &gateway, login, place).await;
+            let permit = gateway.logins.try_take(&claimant).unwrap();
+            let entered = login::enter(&mut client, 1, &limits, &gateway, login, permit).await;
             // the client has read why it was refused
-            let Ok((interpreter, place)) = entered else { return };
+            let Ok((interpreter, permit)) = entered else { return };
             let backend = &interpreter.state.procedures.backend;
-            client.admit(LONGEST_REQUEST, gateway.room.places(backend.user()), backend.occupied());
+            client.admit(LONGEST_REQUEST, gateway.room.slots(backend.user()), backend.occupied());
             let stopping = gateway.stopping.clone();
-            let session = Session { client, interpreter, gateway, _place: place, statements: 0 };
+            let session = Session { client, interpreter, gateway, _permit: permit, statements: 0 };
             // its end is the end of the stream
             let _ = Box::new(session).serve(stopping, Span::none()).await;
         });

@@ -93,7 +93,7 @@ impl Client {
                 Conduct::LeavesHalf(_) => Known::NotWritten,
                 _ => Known::Nothing,
             });
-            self.know(call, known, begin, told.is_some())?;
+            self.record(call, known, begin, told.is_some())?;
             if told.is_none() || matches!(call.client, Conduct::Leaves(_)) {
                 talk.leave().await?;
                 return Ok(None);
@@ -137,14 +137,14 @@ impl Client {
             (End::Commit, messages) => of_messages(messages),
         };
         for call in &pending {
-            self.know(call, known, begin, true)?;
+            self.record(call, known, begin, true)?;
         }
         self.together.push(pending.iter().map(|call| call.id).collect());
         Ok(Some(talk))
     }
 
-    /// Notes it. A client may be told that nothing is known only if a connection to PostgreSQL has ended meanwhile.
-    fn know(&mut self, call: &Call, known: Known, begin: Instant, was_told: bool) -> Result<(), String> {
+    /// A client may be told that nothing is known only if a connection to PostgreSQL has ended meanwhile.
+    fn record(&mut self, call: &Call, known: Known, begin: Instant, was_told: bool) -> Result<(), String> {
         if known == Known::Nothing && was_told && !self.server.has_ended_since(begin) {
             return Err(format!("call {} has an unknown outcome, and no connection has ended", call.id));
         }
@@ -220,13 +220,13 @@ fn has_ended() -> String {
 
 /// The outcome that an answer gives. Its status and the text of its message must be the call's number.
 fn told(call: &Call, answer: &Answer) -> Result<Known, String> {
-    let said: Vec<_> = answer.messages.iter().filter_map(|message| message.split_once(": call ")).collect();
+    let named: Vec<_> = answer.messages.iter().filter_map(|message| message.split_once(": call ")).collect();
     let own = call.id.to_string();
-    if said.iter().any(|(_, id)| *id != own) || answer.statuses.iter().any(|status| *status != call.id) {
+    if named.iter().any(|(_, id)| *id != own) || answer.statuses.iter().any(|status| *status != call.id) {
         return Err(format!("call {own} got the answer of another: {answer:?}"));
     }
     match answer.statuses.as_slice() {
-        [_] if said.len() == 1 => Ok(Known::Written),
+        [_] if named.len() == 1 => Ok(Known::Written),
         [] => Ok(of_messages(&answer.messages)),
         _ => Err(format!("the answer to call {own} is not one: {answer:?}")),
     }

@@ -424,11 +424,11 @@ impl Connection {
 
     /// Rolls back to a savepoint.
     pub fn go_back(&mut self, name: &str) {
-        let Some(place) = self.savepoints.iter().rposition(|(known, ..)| known == name) else {
+        let Some(index) = self.savepoints.iter().rposition(|(savepoint, ..)| savepoint == name) else {
             return self.server.is_wrong(format!("savepoint {name} does not exist"));
         };
-        self.savepoints.truncate(place + 1);
-        let (_, rows, locks) = &self.savepoints[place];
+        self.savepoints.truncate(index + 1);
+        let (_, rows, locks) = &self.savepoints[index];
         self.rows.truncate(*rows);
         self.locks.truncate(*locks);
         self.status = b'T';

@@ -92,7 +92,7 @@ pub struct Fault {
 pub enum Event {
     /// PostgreSQL ends all connections, and takes no new ones as long.
     Restarts(Duration),
-    /// It ends the connection of this place among those that are open.
+    /// It ends the connection with this index among those that are open.
     Ends(usize),
     /// It notifies of a change of the catalogue: all connections of group commit are replaced.
     Notifies,
@@ -166,27 +166,27 @@ impl Plan {
             change(&mut plan);
             plans.push(plan);
         };
-        for place in 0..self.sessions.len() {
-            with(&|plan| _ = plan.sessions.remove(place));
+        for index in 0..self.sessions.len() {
+            with(&|plan| _ = plan.sessions.remove(index));
         }
-        for place in 0..self.faults.len() {
-            with(&|plan| _ = plan.faults.remove(place));
+        for index in 0..self.faults.len() {
+            with(&|plan| _ = plan.faults.remove(index));
         }
         for (session, steps) in self.sessions.iter().enumerate() {
-            for (place, step) in steps.iter().enumerate() {
-                with(&|plan| _ = plan.sessions[session].remove(place));
+            for (index, step) in steps.iter().enumerate() {
+                with(&|plan| _ = plan.sessions[session].remove(index));
                 if !step.pause.is_zero() {
-                    with(&|plan| plan.sessions[session][place].pause = Duration::ZERO);
+                    with(&|plan| plan.sessions[session][index].pause = Duration::ZERO);
                 }
                 for (number, call) in step.calls.iter().enumerate() {
                     if step.calls.len() > 1 {
-                        with(&|plan| _ = plan.sessions[session][place].calls.remove(number));
+                        with(&|plan| _ = plan.sessions[session][index].calls.remove(number));
                     }
                     if call.meets != Meets::Nothing {
-                        with(&|plan| plan.sessions[session][place].calls[number].meets = Meets::Nothing);
+                        with(&|plan| plan.sessions[session][index].calls[number].meets = Meets::Nothing);
                     }
                     if call.client != Conduct::Waits {
-                        with(&|plan| plan.sessions[session][place].calls[number].client = Conduct::Waits);
+                        with(&|plan| plan.sessions[session][index].calls[number].client = Conduct::Waits);
                     }
                 }
             }

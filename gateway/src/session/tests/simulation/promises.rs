@@ -24,7 +24,7 @@ pub fn check(server: &Server, gateway: &Gateway, clients: &[Client]) -> Result<(
     let idle = gateway.idle.available_permits();
     let connecting = gateway.connecting.available_permits();
     if shares.iter().any(|shares| !shares.is_unused()) || (idle, connecting) != (20, 8) {
-        return Err(format!("places were not returned: idle {idle}, connecting {connecting}, {shares:?}"));
+        return Err(format!("slots were not returned: idle {idle}, connecting {connecting}, {shares:?}"));
     }
     Ok(())
 }

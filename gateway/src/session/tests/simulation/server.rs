@@ -137,9 +137,9 @@ impl Server {
                 let all: Vec<_> = state.processes.keys().copied().collect();
                 all.into_iter().for_each(|process| state.end(process));
             }
-            Event::Ends(place) => {
+            Event::Ends(index) => {
                 let count = state.processes.len().max(1);
-                if let Some(process) = state.processes.keys().nth(place % count).copied() {
+                if let Some(process) = state.processes.keys().nth(index % count).copied() {
                     state.end(process);
                 }
             }
