@@ -422,10 +422,10 @@ fn put_layout(client: &mut Client, bulk: &BulkCopy) {
     let count = i64::try_from(bulk.columns.len()).unwrap_or(0);
     let row = |(index, column): (usize, &PgColumn)| {
         let sent_as = client_type(PgType::from_oid(column.oid), column.typmod, column.declared.of, &dialect);
-        let place = i64::try_from(index).unwrap_or(0) + 1;
+        let number = i64::try_from(index).unwrap_or(0) + 1;
         let token = i64::from(sent_as.token.to_wire(&dialect).unwrap_or(0));
         let nullable = 8;
-        [count, place, token, i64::from(sent_as.size), nullable, -place, 0].map(Value::Int).to_vec()
+        [count, number, token, i64::from(sent_as.size), nullable, -number, 0].map(Value::Int).to_vec()
     };
     let rows: Vec<_> = bulk.columns.iter().enumerate().map(row).collect();
     // integers fit into every column

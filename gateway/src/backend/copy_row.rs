@@ -145,18 +145,18 @@ fn keeps_digits(decimal: &Decimal, column: &PgColumn) -> bool {
 pub fn message_of(error: &PgError) -> ServerMessage {
     let mut message = error.to_message();
     if let PgError::Server(notice) = error {
-        if let Some(place) = place(&notice.context) {
-            message.text = format!("{place}: {}", message.text);
+        if let Some(location) = location(&notice.context) {
+            message.text = format!("{location}: {}", message.text);
         }
     }
     message
 }
 
-fn place(context: &str) -> Option<String> {
-    let (_, place) = context.lines().find_map(|line| line.strip_prefix("COPY ")?.split_once(", line "))?;
-    let (row, column) = match place.split_once(", column ") {
+fn location(context: &str) -> Option<String> {
+    let (_, location) = context.lines().find_map(|line| line.strip_prefix("COPY ")?.split_once(", line "))?;
+    let (row, column) = match location.split_once(", column ") {
         Some((row, column)) => (row, Some(column)),
-        None => (place, None),
+        None => (location, None),
     };
     let row: u64 = row.split(':').next()?.parse().ok()?;
     Some(match column {
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn where_a_copy_failed() {
-        assert_eq!(place("COPY mine, line 3, column b"), Some("Row 3, column 'b'".into()));
+        assert_eq!(location("COPY mine, line 3, column b"), Some("Row 3, column 'b'".into()));
         let nested = "PL/pgSQL function f() line 3 at RAISE\nCOPY my t, line 12";
-        assert_eq!(place(nested), Some("Row 12".into()));
-        assert_eq!(place(""), None);
+        assert_eq!(location(nested), Some("Row 12".into()));
+        assert_eq!(location(""), None);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Declarations {
 
     /// The tables of `columns` whose declarations have not been read, and 0 if the number of a type is needed.
     /// PostgreSQL's own tables have no declarations.
-    pub fn lack(&self, columns: &[PgColumn]) -> Vec<u32> {
+    pub fn missing(&self, columns: &[PgColumn]) -> Vec<u32> {
         let mut tables: Vec<u32> = columns.iter().map(|column| column.origin.0).collect();
         tables.retain(|table| *table >= FIRST_OF_USERS && !self.tables.contains(table));
         if self.types.is_empty() && columns.iter().any(|column| column.oid >= FIRST_OF_USERS) {

@@ -383,7 +383,7 @@ impl Open {
 
     /// Sets the T-SQL declarations of a query's columns. Returns whether this took a query to PostgreSQL.
     pub async fn declare(&mut self, columns: &mut [PgColumn]) -> Result<bool, PgError> {
-        let tables = self.declarations.lack(columns);
+        let tables = self.declarations.missing(columns);
         if !tables.is_empty() {
             let rows = self.connection.query_text(&Declarations::question(&tables)).await?;
             self.declarations.read(&tables, rows);

@@ -47,8 +47,8 @@ impl Role {
         );
         let rows = connection.query_text(&sql).await?;
         let first = rows.first().map_or(&[][..], Vec::as_slice);
-        let text = |place: usize| first.get(place).and_then(Option::as_deref);
-        let number = |place| text(place).and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0);
+        let text = |index: usize| first.get(index).and_then(Option::as_deref);
+        let number = |index| text(index).and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0);
         let oid = text(3).and_then(|oid| oid.parse().ok());
         Ok(Role {
             schema: first.first().cloned().flatten().unwrap_or_default(),

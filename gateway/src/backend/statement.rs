@@ -381,7 +381,7 @@ impl Backend {
         let formats = prepared.formats();
         let limit = match rows {
             Rows::ToClient(_) | Rows::Browsed(..) | Rows::Assigned => client.settings().row_limit,
-            Rows::OfCursor(_) | Rows::AndPlaces(..) | Rows::Kept => 0,
+            Rows::OfCursor(_) | Rows::AndVersions(..) | Rows::Kept => 0,
         };
         let long = match source {
             Source::Query { parameters, .. } => parameters.iter().map(|one| one.value.length()).sum(),

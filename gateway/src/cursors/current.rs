@@ -15,9 +15,9 @@ use tsql::quoting::literal;
 
 impl Cursors {
     /// Ctid and xmin of the row to change.
-    pub fn place(&self, cursor: &str) -> Value<'static> {
-        let place = self.known.get(cursor).and_then(|cursor| cursor.places.get(cursor.changed).cloned());
-        place.flatten().map_or(Value::Null, |place| Value::Text(place.into()))
+    pub fn row_version(&self, cursor: &str) -> Value<'static> {
+        let version = self.known.get(cursor).and_then(|cursor| cursor.versions.get(cursor.changed).cloned());
+        version.flatten().map_or(Value::Null, |version| Value::Text(version.into()))
     }
 
     /// After a change: stores the row's new ctid and xmin, or that it is deleted.
@@ -27,10 +27,10 @@ impl Cursors {
             let text = "Optimistic concurrency check failed. The row was modified outside of this cursor.";
             return Err(ServerMessage::error(16934, 16, text).into());
         };
-        let place = row_values(row).next().flatten();
-        let place = place.map(|raw| String::from_utf8_lossy(raw).into_owned());
-        if let Some(known) = cursor.places.get_mut(cursor.changed) {
-            *known = place;
+        let version = row_values(row).next().flatten();
+        let version = version.map(|raw| String::from_utf8_lossy(raw).into_owned());
+        if let Some(stored) = cursor.versions.get_mut(cursor.changed) {
+            *stored = version;
         }
         Ok(())
     }
@@ -53,7 +53,7 @@ pub async fn check_current(
     let changed = table_of(&mut state.procedures.backend, client, &tables, &current.table).await?;
     let cursor = state.cursors.cursor(&current.cursor)?;
     cursor.changed = changed;
-    match cursor.places.get(changed) {
+    match cursor.versions.get(changed) {
         Some(Some(_)) => Ok(()),
         _ => Err(ServerMessage::error(16931, 16, "There are no rows in the current fetch buffer.").into()),
     }
@@ -67,21 +67,21 @@ async fn table_of(
     table: &str,
 ) -> Result<usize, Interrupt> {
     let same = tables.iter().enumerate().filter(|(_, one)| *one == table);
-    let mut same: Vec<_> = same.map(|(place, _)| place).collect();
+    let mut same: Vec<_> = same.map(|(index, _)| index).collect();
     if same.is_empty() && !tables.is_empty() {
         let named: Vec<_> = tables.iter().map(|table| literal(table)).collect();
         let asked = format!(
-            "select place from pg_catalog.unnest(array[{}]::text[]) with ordinality named (name, place) \
+            "select number from pg_catalog.unnest(array[{}]::text[]) with ordinality named (name, number) \
               where pg_catalog.to_regclass(name)::oid = pg_catalog.to_regclass({})::oid",
             named.join(", "),
             literal(table)
         );
         let rows = backend.rows(client, &asked).await?;
-        let place = |row: &Vec<Option<String>>| row.first()?.as_ref()?.parse::<usize>().ok()?.checked_sub(1);
-        same = rows.iter().filter_map(place).collect();
+        let index = |row: &Vec<Option<String>>| row.first()?.as_ref()?.parse::<usize>().ok()?.checked_sub(1);
+        same = rows.iter().filter_map(index).collect();
     }
     match same.as_slice() {
-        [place] => Ok(*place),
+        [index] => Ok(*index),
         // no such table, or two
         _ => {
             let text = "The cursor does not include the table being modified or the table is not updatable \

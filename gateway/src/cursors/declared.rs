@@ -77,7 +77,7 @@ pub struct Cursor {
     /// While it is open: the tables, in SQL, whose ctid and xmin follow the columns of its rows.
     pub tables: Vec<String>,
     /// Ctid and xmin of the row fetched last in each of them.
-    pub places: Vec<Option<String>>,
+    pub versions: Vec<Option<String>>,
     /// The index of the table that the latest `where current of` changed.
     pub changed: usize,
 }
@@ -85,7 +85,7 @@ pub struct Cursor {
 impl Cursor {
     /// Closes it here. Returns its name in PostgreSQL, unless a rollback has closed it there.
     pub fn close(&mut self) -> Option<String> {
-        (self.titles, self.tables, self.places) = (None, Vec::new(), Vec::new());
+        (self.titles, self.tables, self.versions) = (None, Vec::new(), Vec::new());
         self.open.take()
     }
 }

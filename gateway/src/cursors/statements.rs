@@ -52,7 +52,7 @@ pub async fn run_cursor(
                 open: None,
                 titles: None,
                 tables: Vec::new(),
-                places: Vec::new(),
+                versions: Vec::new(),
                 changed: 0,
             };
             declare_cursor(state, client, name, cursor).await?;
@@ -137,10 +137,10 @@ async fn open_cursor(
     let (query, values) = (cursor.query.clone(), cursor.values.clone());
     let changing = if cursor.changes == Changes::None { None } else { query.with_places() };
     let (query, tables) = match changing {
-        Some((with_places, sources))
+        Some((with_versions, sources))
             if are_tables(&mut state.procedures.backend, client, sources).await? =>
         {
-            (with_places, sources.iter().map(|source| source.table.clone()).collect())
+            (with_versions, sources.iter().map(|source| source.table.clone()).collect())
         }
         _ => (query, Vec::new()),
     };
@@ -153,7 +153,7 @@ async fn open_cursor(
     let rows = open_in_postgres(backend, client, &declared, &parameters, is_filled).await?;
     let own = declared.0.clone();
     let cursor = state.cursors.cursor(name)?;
-    (cursor.open, cursor.tables, cursor.places) = (Some(own.clone()), tables, Vec::new());
+    (cursor.open, cursor.tables, cursor.versions) = (Some(own.clone()), tables, Vec::new());
     state.cursors.last = Some((own, rows.unwrap_or(-1)));
     client.reply.end(Status::empty(), None);
     client.reply.passed(Some(0));
@@ -209,10 +209,10 @@ async fn fetch(
     let Some(open) = &cursor.open else { return Err(not_open().into()) };
     let sql = Sql::plain(format!("fetch {direction} from {open}")).once();
     let columns = cursor.titles.as_ref().or(cursor.columns.as_ref()).cloned();
-    let places = cursor.tables.len();
-    let rows = match (into.is_empty(), places) {
+    let hidden = cursor.tables.len();
+    let rows = match (into.is_empty(), hidden) {
         (true, 0) => Rows::ToClient(columns.as_deref()),
-        (true, _) => Rows::AndPlaces(columns.as_deref(), places),
+        (true, _) => Rows::AndVersions(columns.as_deref(), hidden),
         (false, _) => Rows::Kept,
     };
     let source = Source::Query { sql: &sql, parameters: &[], only_reads: true, in_try: false };
@@ -221,10 +221,10 @@ async fn fetch(
         state.cursors.cursor(name)?.close();
     }
     let Completed { outcome, columns } = ran?;
-    let own = columns.len().saturating_sub(places);
+    let own = columns.len().saturating_sub(hidden);
     let text = |raw: Option<&[u8]>| raw.map(|raw| String::from_utf8_lossy(raw).into_owned());
-    let found_at = outcome.row.iter().flat_map(|row| row_values(row).skip(own)).map(text).collect();
-    state.cursors.cursor(name)?.places = found_at;
+    let versions = outcome.row.iter().flat_map(|row| row_values(row).skip(own)).map(text).collect();
+    state.cursors.cursor(name)?.versions = versions;
     if !into.is_empty() && into.len() != own {
         let text =
             "Cursorfetch: The number of variables declared in the INTO list must match that of selected \
@@ -239,11 +239,11 @@ async fn fetch(
             variables.set(name, &value, &zone).map_err(Failure::of_value)?;
         }
     }
-    let found = outcome.count.unwrap_or(0);
-    state.cursors.fetched = if found > 0 { Fetched::Row } else { Fetched::NoRow };
+    let count = outcome.count.unwrap_or(0);
+    state.cursors.fetched = if count > 0 { Fetched::Row } else { Fetched::NoRow };
     client.reply.command = Command::Select;
-    client.reply.end(Status::empty(), Some(found).filter(|_| into.is_empty()));
-    client.reply.passed(Some(i64::try_from(found).unwrap_or(0)));
+    client.reply.end(Status::empty(), Some(count).filter(|_| into.is_empty()));
+    client.reply.passed(Some(i64::try_from(count).unwrap_or(0)));
     Ok(())
 }
 

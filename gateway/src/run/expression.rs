@@ -81,11 +81,11 @@ impl State {
         let mut parameters = Vec::with_capacity(sql.variables.len());
         let mut clocks = Vec::new();
         for name in &sql.variables {
-            if let Some(place) = CLOCKS.iter().position(|clock| clock == name) {
+            if let Some(index) = CLOCKS.iter().position(|clock| clock == name) {
                 if clocks.is_empty() {
                     clocks = Box::pin(self.clocks(client)).await?;
                 }
-                let value = clocks.get(place).cloned().unwrap_or(Value::Null);
+                let value = clocks.get(index).cloned().unwrap_or(Value::Null);
                 parameters.push(Parameter { name, sql_type: SqlType::TIMESTAMP, value: Cow::Owned(value) });
                 continue;
             }
@@ -137,7 +137,7 @@ impl State {
             return self.identities.latest(&mut self.procedures.backend, client).await;
         }
         if let Some(cursor) = name.strip_prefix(CURRENT) {
-            return Ok(self.cursors.place(cursor));
+            return Ok(self.cursors.row_version(cursor));
         }
         if name == "@@dbts" {
             return latest_version(&mut self.procedures.backend, client).await;
@@ -164,8 +164,8 @@ impl State {
         values: Vec<(SqlType, Value<'static>)>,
     ) -> Result<Vec<Value<'static>>, Interrupt> {
         let mut variables = Variables::default();
-        for (place, (sql_type, value)) in (1..).zip(values) {
-            variables.hold(format!("#taken_{place}"), sql_type, value);
+        for (number, (sql_type, value)) in (1..).zip(values) {
+            variables.hold(format!("#taken_{number}"), sql_type, value);
         }
         self.evaluate(client, taken, &variables).await
     }

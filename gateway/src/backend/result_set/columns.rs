@@ -55,12 +55,11 @@ impl SentAs {
     /// xmin of the row in each table.
     pub fn point(&self, start: usize, versions: &[Option<&[u8]>], out: &mut BytesMut) {
         let Some((version, head)) = self.pointer else { return };
-        let (Some(Some(place)), Some(Some(writer))) =
-            (versions.get(2 * version), versions.get(2 * version + 1))
+        let (Some(Some(ctid)), Some(Some(xmin))) = (versions.get(2 * version), versions.get(2 * version + 1))
         else {
             return;
         };
-        let pointer = [&head[..], place, writer, &[0; 4], writer].concat();
+        let pointer = [&head[..], ctid, xmin, &[0; 4], xmin].concat();
         // NULL has no pointer
         if let Some(value) = out.get_mut(start + 1..start + 1 + pointer.len()) {
             value.copy_from_slice(&pointer);
@@ -195,9 +194,9 @@ pub fn put_browsed_columns(
     let dialect = reply.dialect;
     let (sent_as, mut columns) = sent_columns(pg_columns, names, &dialect);
     let shown = columns.len().saturating_sub(browsed.hidden);
-    for (place, column) in columns.iter_mut().enumerate() {
-        column.traits.hidden = place >= shown;
-        column.traits.key = browsed.keys.get(place) == Some(&true);
+    for (index, column) in columns.iter_mut().enumerate() {
+        column.traits.hidden = index >= shown;
+        column.traits.key = browsed.keys.get(index) == Some(&true);
     }
     columns::put(&mut reply.tokens, &columns, &dialect);
     columns::put_colinfo(&mut reply.tokens, &columns, &browsed.origins, &dialect);
@@ -338,24 +337,24 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
 /// The SQL that gives to the columns of a new table what those of the query have: their T-SQL declarations, NOT NULL, and of
 /// one table its identity (SQL Server, "SELECT - INTO Clause").
 pub fn declaring(
-    made: &Relation,
+    created: &Relation,
     columns: &[PgColumn],
     names: Option<&[Title]>,
     of_one_table: bool,
     dialect: &Dialect,
 ) -> String {
-    let (mut named, mut said, mut not_null) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut named, mut declarations, mut not_null) = (Vec::new(), Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let title = names.and_then(|names| names.get(index));
         let name = shown(column, title);
         let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));
-        said.push(literal(&format!("{} {of}", in_quotes(&name))));
-        let demands =
-            column.declared.traits.not_null || result_type(column, title).is_some_and(|known| known.not_null);
+        declarations.push(literal(&format!("{} {of}", in_quotes(&name))));
+        let demands = column.declared.traits.not_null
+            || result_type(column, title).is_some_and(|result| result.not_null);
         not_null.extend(demands.then(|| literal(&column.name)));
     }
-    let [named, said, not_null] = [named, said, not_null].map(|list| list.join(", "));
+    let [named, declarations, not_null] = [named, declarations, not_null].map(|list| list.join(", "));
     let mut identities = columns.iter().filter(|column| column.declared.traits.identity);
     let identity = match (identities.next(), identities.next()) {
         (Some(PgColumn { name, origin: (table, number), .. }), None) if of_one_table => {
@@ -363,17 +362,17 @@ pub fn declaring(
         }
         _ => String::from("null, null, null"),
     };
-    let (table, share) = match made.is_global() {
+    let (table, share) = match created.is_global() {
         // its draft
         true => (
-            format!("pg_temp.{}", quoted(&made.own)),
-            format!("; call tsql.share_draft({})", literal(&made.own)),
+            format!("pg_temp.{}", quoted(&created.own)),
+            format!("; call tsql.share_draft({})", literal(&created.own)),
         ),
-        false => (made.sql.clone(), String::new()),
+        false => (created.sql.clone(), String::new()),
     };
     let table = literal(&table);
     format!(
-        "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
+        "call tsql.declare_columns({table}, array[{named}]::text[], array[{declarations}]::text[]); \
          call tsql.inherit({table}, array[{not_null}]::text[], {identity}); \
          call tsql.watch_binaries({table}); call tsql.watch_rowversions({table}){share}"
     )

@@ -69,10 +69,10 @@ impl RowStream<'_> {
             match self.next_message().await? {
                 Message::RowDescription(body) => {
                     let mut columns = read_columns(&body)?;
-                    let unknown = self.declarations.lack(&columns);
-                    if !unknown.is_empty() {
+                    let missing = self.declarations.missing(&columns);
+                    if !missing.is_empty() {
                         // declarations are queried in the same transaction, then the cursor is fetched again
-                        self.ask_declarations(&unknown).await?;
+                        self.ask_declarations(&missing).await?;
                         self.connection.put_parse(&fetch).await?;
                         continue;
                     }

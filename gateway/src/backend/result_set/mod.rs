@@ -43,7 +43,7 @@ pub enum Rows<'a> {
     /// Rows of a server cursor.
     OfCursor(Fetched<'a>),
     /// A result set whose last row is kept; the given number of last columns is not sent.
-    AndPlaces(Option<&'a [Title]>, usize),
+    AndVersions(Option<&'a [Title]>, usize),
     /// None: only the last row is kept.
     Kept,
     /// Variables, to which the last row within SET ROWCOUNT is assigned.
@@ -198,8 +198,8 @@ impl<'a> RowStream<'a> {
                             self.sent_as = Some(sent_as);
                         }
                         // no columns: the cursor is no longer open
-                        Rows::AndPlaces(names, places) if !self.columns.is_empty() => {
-                            let shown = self.columns.len().saturating_sub(places);
+                        Rows::AndVersions(names, hidden) if !self.columns.is_empty() => {
+                            let shown = self.columns.len().saturating_sub(hidden);
                             let columns = self.columns.get(..shown).unwrap_or_default();
                             self.sent_as = Some(put_columns(columns, names, reply));
                         }
@@ -218,7 +218,7 @@ impl<'a> RowStream<'a> {
                         self.has_effects = true;
                         self.rows += 1;
                         self.row(body.buffer_bytes());
-                        if matches!(rows, Rows::AndPlaces(..)) {
+                        if matches!(rows, Rows::AndVersions(..)) {
                             self.outcome.row = Some(body.buffer_bytes().clone());
                         }
                         self.flush_gathered().await?;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The indexes of a call's parameters for an open cursor: its number, scrollopt, ccopt and rowcount, between which the
 /// statement may stand; the values of the statement's parameters come last.
 #[derive(Clone, Copy)]
-struct Places {
+struct Indexes {
     cursor: usize,
     scroll: usize,
     values: usize,
@@ -62,8 +62,8 @@ pub async fn call_cursor(
             let has_values = scroll & PARAMETERIZED != 0;
             let (declarations, values) = if has_values { (5, 6) } else { (usize::MAX, usize::MAX) };
             let prepared = selection_from(state, client, params, declarations, 1).await?;
-            let places = Places { cursor: 0, scroll: 2, values, handle: None };
-            return open_server_cursor(state, client, prepared, params, places, described).await;
+            let indexes = Indexes { cursor: 0, scroll: 2, values, handle: None };
+            return open_server_cursor(state, client, prepared, params, indexes, described).await;
         }
         CursorProcedure::Execute => {
             let Target::Text(prepared) =
@@ -72,15 +72,15 @@ pub async fn call_cursor(
                 let text = "sp_cursorexecute expects the handle of a select, and this one is of a call.";
                 return Err(Failure::of_statement(ServerMessage::error(16937, 16, text)).into());
             };
-            let places = Places { cursor: 1, scroll: 2, values: 5, handle: None };
-            return open_server_cursor(state, client, prepared, params, places, described).await;
+            let indexes = Indexes { cursor: 1, scroll: 2, values: 5, handle: None };
+            return open_server_cursor(state, client, prepared, params, indexes, described).await;
         }
         CursorProcedure::PrepareAndExecute => {
             let prepared = selection_from(state, client, params, 2, 3).await?;
             let handle =
                 prepared_statements.keep(Target::Text(prepared.clone())).map_err(Failure::of_statement)?;
-            let places = Places { cursor: 1, scroll: 4, values: 7, handle: Some(handle) };
-            return open_server_cursor(state, client, prepared, params, places, described).await;
+            let indexes = Indexes { cursor: 1, scroll: 4, values: 7, handle: Some(handle) };
+            return open_server_cursor(state, client, prepared, params, indexes, described).await;
         }
         CursorProcedure::Prepare => {
             let scroll = integer(client, params, 4, "sp_cursorprepare", "scrollopt")?;
@@ -128,30 +128,30 @@ async fn open_server_cursor(
     client: &mut Client,
     prepared: Arc<Prepared>,
     params: &[Param<'_>],
-    places: Places,
+    indexes: Indexes,
     described: bool,
 ) -> Result<CursorCall, Interrupt> {
     const PROCEDURE: &str = "sp_cursoropen";
-    let concurrency = integer(client, params, places.scroll + 1, PROCEDURE, "ccopt")?;
+    let concurrency = integer(client, params, indexes.scroll + 1, PROCEDURE, "ccopt")?;
     let Some(selection) = Selection::of(&prepared.program) else {
         if concurrency.is_none_or(|concurrency| concurrency & ALLOW_DIRECT == 0) {
             return Err(Failure::of_statement(no_cursor_for(&prepared)).into());
         }
         client.reply.message(&ServerMessage::info(16954, "Executing SQL directly; no cursor."));
         // all requested outputs are returned, unchanged (mssql-jdbc reads the cursor and the number of rows)
-        let mut outputs: Vec<OutputValue> = handles(places, 0).collect();
-        for (index, name) in (places.scroll..).zip(["scrollopt", "ccopt", "rowcount"]) {
+        let mut outputs: Vec<OutputValue> = handles(indexes, 0).collect();
+        for (index, name) in (indexes.scroll..).zip(["scrollopt", "ccopt", "rowcount"]) {
             let value = integer(client, params, index, PROCEDURE, name)?;
             outputs.push(output(index, name, value.unwrap_or(0)));
         }
         outputs.retain(|output| is_output(params, output));
-        return Ok(CursorCall::Direct(prepared, places.values, outputs));
+        return Ok(CursorCall::Direct(prepared, indexes.values, outputs));
     };
     let selection = written_selection(&mut state.procedures, client, selection).await?;
-    let scroll = integer(client, params, places.scroll, PROCEDURE, "scrollopt")?;
-    let rows = integer(client, params, places.scroll + 2, PROCEDURE, "rowcount")?;
+    let scroll = integer(client, params, indexes.scroll, PROCEDURE, "scrollopt")?;
+    let rows = integer(client, params, indexes.scroll + 2, PROCEDURE, "rowcount")?;
     let rows = rows.filter(|rows| *rows > 0).unwrap_or(DEFAULT_ROWS);
-    let variables = bound(state, client, &prepared, params, places.values).await?;
+    let variables = bound(state, client, &prepared, params, indexes.values).await?;
     let keyset = match wants_changes(scroll, concurrency) {
         true => keyset(state, client, &prepared, &selection, &variables).await?,
         false => None,
@@ -172,10 +172,10 @@ async fn open_server_cursor(
             return Err(interrupt);
         }
     };
-    let mut outputs: Vec<OutputValue> = handles(places, number).collect();
-    outputs.extend(given_outputs(given, places.scroll));
+    let mut outputs: Vec<OutputValue> = handles(indexes, number).collect();
+    outputs.extend(given_outputs(given, indexes.scroll));
     let total = if given.fetches { sent } else { cursor.rows.total.unwrap_or(-1) };
-    outputs.push(output(places.scroll + 2, "rowcount", total));
+    outputs.push(output(indexes.scroll + 2, "rowcount", total));
     outputs.retain(|output| is_output(params, output));
     let mut status = 0;
     if given.closes && given.fetches && sent < rows {
@@ -372,9 +372,9 @@ fn output(index: usize, name: &str, value: i64) -> OutputValue {
 }
 
 /// The numbers of the prepared statement and of the cursor.
-fn handles(places: Places, cursor: i32) -> impl Iterator<Item = OutputValue> {
-    let prepared = places.handle.map(|handle| output(0, "prepared_handle", i64::from(handle)));
-    prepared.into_iter().chain([output(places.cursor, "cursor", i64::from(cursor))])
+fn handles(indexes: Indexes, cursor: i32) -> impl Iterator<Item = OutputValue> {
+    let prepared = indexes.handle.map(|handle| output(0, "prepared_handle", i64::from(handle)));
+    prepared.into_iter().chain([output(indexes.cursor, "cursor", i64::from(cursor))])
 }
 
 /// The options granted instead of the requested ones.

@@ -83,7 +83,7 @@ pub(super) async fn hold_keys(
     scrolls: bool,
 ) -> Result<HeldRows, Interrupt> {
     let qualifier = format!("{}.", keyset.select.of.name);
-    let own: Vec<_> = (1..=keyset.key.len()).map(|place| format!("\"ringlog {place}\"")).collect();
+    let own: Vec<_> = (1..=keyset.key.len()).map(|number| format!("\"ringlog {number}\"")).collect();
     let keys: Vec<_> = keyset
         .key
         .iter()
@@ -226,12 +226,12 @@ async fn change_fetched(
         return Err(invalid("sp_cursor", "value").into());
     }
     let set: Vec<_> = set.iter().map(|(column, value)| format!("{column} = {value}")).collect();
-    for place in chosen {
-        let Some(Row { number, key, version }) = keyset.buffer.get(place).cloned() else { continue };
-        let Some(Version(at, writer)) = version else { return Err(gone().into()) };
+    for index in chosen {
+        let Some(Row { number, key, version }) = keyset.buffer.get(index).cloned() else { continue };
+        let Some(Version(ctid, xmin)) = version else { return Err(gone().into()) };
         let table = &keyset.select.of.table;
         let is = keyset.is("", &key);
-        let of = format!("where {is} and ctid = '{at}'::tid and xmin = '{writer}'::xid");
+        let of = format!("where {is} and ctid = '{ctid}'::tid and xmin = '{xmin}'::xid");
         let returned = format!("returning {}, ctid::text || ' ' || xmin::text", keyset.as_texts(""));
         let text = match change {
             Change::Delete => format!("delete from {table} {of} {returned}"),
@@ -251,7 +251,7 @@ async fn change_fetched(
         if is_other {
             keyset.changed.insert(number, row.clone());
         }
-        if let Some(fetched) = keyset.buffer.get_mut(place) {
+        if let Some(fetched) = keyset.buffer.get_mut(index) {
             fetched.key = row;
             fetched.version = version.as_deref().and_then(Version::read).filter(|_| change == Change::Update);
         }
@@ -315,10 +315,10 @@ fn written<'v>(
             None => continue,
             Some(found) if matches!(found.value, Value::Null) => String::from("null"),
             Some(found) => {
-                let place = fragments::variable(names.len());
+                let parameter = fragments::variable(names.len());
                 names.push(variable);
                 let cast = if PgType::from_oid(found.sql_type.oid) == PgType::Text { "::text" } else { "" };
-                format!("tsql.carry({place}{cast})")
+                format!("tsql.carry({parameter}{cast})")
             }
         };
         set.push((quoted(&name), value));

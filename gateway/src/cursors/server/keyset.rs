@@ -41,7 +41,7 @@ pub struct Version(pub String, pub String);
 
 impl Version {
     pub fn read(text: &str) -> Option<Version> {
-        text.split_once(' ').map(|(place, writer)| Version(place.to_owned(), writer.to_owned()))
+        text.split_once(' ').map(|(ctid, xmin)| Version(ctid.to_owned(), xmin.to_owned()))
     }
 }
 
@@ -76,10 +76,10 @@ impl Keyset {
                 written(number, &row.key.iter().map(Option::as_deref).collect::<Vec<_>>())
             }),
         );
-        let own: Vec<_> = (0..=self.key.len()).map(|place| format!("\"ringlog {place}\"")).collect();
+        let own: Vec<_> = (0..=self.key.len()).map(|number| format!("\"ringlog {number}\"")).collect();
         let on: Vec<_> = (1..)
             .zip(&self.key)
-            .map(|(place, (column, _))| format!("{name}.{column} = \"ringlog {place}\""))
+            .map(|(number, (column, _))| format!("{name}.{column} = \"ringlog {number}\""))
             .collect();
         format!(
             "select {}, {name}.ctid::text || ' ' || {name}.xmin::text from (values {}) as \"ringlog keys\" ({}) \

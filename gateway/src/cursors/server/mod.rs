@@ -163,9 +163,9 @@ impl Selection {
                 Some(Selection { sql: query.sql.clone(), titles: query.columns.clone() })
             }
             Action::Variables(names) => {
-                let places: Vec<_> = (0..names.len()).map(variable).collect();
+                let parameters: Vec<_> = (0..names.len()).map(variable).collect();
                 let variables = names.iter().map(|(variable, _)| variable.clone()).collect();
-                let sql = Sql::written(&format!("select {}", places.join(", ")), variables);
+                let sql = Sql::written(&format!("select {}", parameters.join(", ")), variables);
                 let titles = names.iter().map(|(_, title)| Title::given(title)).collect();
                 Some(Selection { sql, titles: Some(titles) })
             }
