@@ -58,12 +58,12 @@ pub struct Nodes {
 impl Nodes {
     pub fn new(addresses: Vec<NodeAddress>, metrics: &Arc<Metrics>) -> Nodes {
         let nodes = Nodes { by_name: ArcSwap::default(), metrics: metrics.clone() };
-        nodes.know(addresses);
+        nodes.add(addresses);
         nodes
     }
 
     /// Adds new nodes, and those with a changed address.
-    pub fn know(&self, addresses: Vec<NodeAddress>) {
+    pub fn add(&self, addresses: Vec<NodeAddress>) {
         let mut all = HashMap::clone(&self.by_name.load());
         for node in addresses {
             all.insert(node.name.clone(), Arc::new(Node::start(node, self.metrics.clone())));

@@ -137,7 +137,7 @@ impl PyServer {
     fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyNode>) -> PyResult<()> {
         let addresses = addresses_of(nodes)?;
         if let Some(threads) = &self.threads {
-            py.detach(|| threads.block_on(async { self.nodes.know(addresses) }));
+            py.detach(|| threads.block_on(async { self.nodes.add(addresses) }));
         }
         Ok(())
     }

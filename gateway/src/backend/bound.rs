@@ -18,7 +18,7 @@ impl Open {
         is_kept: bool,
     ) -> Result<Vec<String>, PgError> {
         let mut checks = Vec::new();
-        match self.are_so(uses, is_kept, &mut checks).await {
+        match self.has_types(uses, is_kept, &mut checks).await {
             Ok(true) => {}
             Ok(false) => {
                 self.close(&checks)?;
@@ -36,7 +36,7 @@ impl Open {
     }
 
     /// Whether the columns have these types in PostgreSQL; checked at each run of the query.
-    async fn are_so(
+    async fn has_types(
         &mut self,
         uses: &Uses,
         is_kept: bool,
@@ -63,12 +63,12 @@ impl Open {
             if !is_kept {
                 self.close(std::slice::from_ref(&name))?;
             }
-            let (_, found) = self.connection.prepare(&name, &text, &[]).await?;
+            let (_, columns) = self.connection.prepare(&name, &text, &[]).await?;
             checks.push(name);
-            let is_so = |(name, found): (&&String, &PgColumn)| {
-                table.column(name).is_some_and(|known| known.sent == (found.oid, found.typmod))
+            let has_type = |(name, column): (&&String, &PgColumn)| {
+                table.column(name).is_some_and(|declared| declared.sent == (column.oid, column.typmod))
             };
-            if names.len() != found.len() || !names.iter().zip(&found).all(is_so) {
+            if names.len() != columns.len() || !names.iter().zip(&columns).all(has_type) {
                 return Ok(false);
             }
         }
@@ -91,21 +91,21 @@ pub(super) fn set_types(columns: &mut [PgColumn], items: &[ListItem], is_constan
     let before = star.unwrap_or(items.len());
     let behind = star.map_or(0, |_| items.iter().rev().take_while(|item| !is_star(item)).count());
     let number = columns.len();
-    for (place, column) in columns.iter_mut().enumerate() {
-        let item = match place {
-            _ if place < before => items.get(place),
-            _ if place + behind >= number => items.get(items.len() + place - number),
+    for (index, column) in columns.iter_mut().enumerate() {
+        let item = match index {
+            _ if index < before => items.get(index),
+            _ if index + behind >= number => items.get(items.len() + index - number),
             _ => None,
         };
         // a list with a star has no titles, which show that the text of a variable may contain any character
-        let known = item.and_then(|item| match item {
-            ListItem::Value(Some(known)) if star.is_none() || is_constant || !known.of.is_text() => {
-                Some(*known)
+        let item_type = item.and_then(|item| match item {
+            ListItem::Value(Some(item_type)) if star.is_none() || is_constant || !item_type.of.is_text() => {
+                Some(*item_type)
             }
             _ => None,
         });
-        if let Some(known) = known {
-            set(column, known);
+        if let Some(item_type) = item_type {
+            set(column, item_type);
         }
     }
 }

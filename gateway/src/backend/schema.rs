@@ -25,21 +25,21 @@ impl Backend {
     /// All declarations known to the session, with those of these names; global temporary tables are read each time.
     pub async fn declared(&mut self, names: impl Iterator<Item = &String>) -> Result<Arc<Snapshot>, PgError> {
         let snapshot = self.snapshot()?;
-        let lacked: BTreeSet<String> =
+        let missing: BTreeSet<String> =
             names.filter(|name| !snapshot.has(name) || is_global(name)).cloned().collect();
-        match lacked.is_empty() {
+        match missing.is_empty() {
             true => Ok(snapshot),
-            false => self.know(&lacked).await,
+            false => self.read_declarations(&missing).await,
         }
     }
 
     /// Reads the declarations of tables by their names in SQL. Returns all declarations known to the session.
-    pub async fn know(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
+    pub async fn read_declarations(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
         match self.statement(async |open| open.ask_for(names.iter()).await).await {
             Err(error) if error.is_fatal() => Err(error),
-            known => {
+            read => {
                 let open = self.open().await?;
-                if known.is_err() {
+                if read.is_err() {
                     // one is in a schema that this login may not use: the statement that names it fails with the error
                     open.note_tables(names.iter(), HashMap::new());
                 }

@@ -3,9 +3,9 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     case when t.typtype = 'd' then t.typbasetype else a.atttypid end::bigint,
     case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,
-    coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
+    coalesce(nullif(declared.parts[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
     c.relkind in ('v', 'm') and pg_catalog.pg_relation_is_updatable(c.oid, false) = 0,
-    pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', said.found[2]),
+    pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', declared.parts[2]),
     a.attidentity <> '', a.attgenerated <> '',
     case when c.relhastriggers then (
       select pg_catalog.string_agg(case when tgtype & 4 > 0 then 'insert' when tgtype & 8 > 0 then 'delete' else 'update' end, ' ')
@@ -28,7 +28,7 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
   join pg_catalog.pg_type t on t.oid = a.atttypid
   left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
   left join lateral pg_catalog.regexp_match(
-    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
+    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') declared (parts) on true
  order by c.oid, a.attnum
 ) as columns
 union all
@@ -38,9 +38,9 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
     case when t.typtype = 'd' then t.typtypmod else result.typmod end,
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,
     coalesce(
-      case result.place when 0 then pg_catalog.substring(p.prosrc, '\n-- returns ([^\n]+)\n$')
+      case result.index when 0 then pg_catalog.substring(p.prosrc, '\n-- returns ([^\n]+)\n$')
         else pg_catalog.split_part(pg_catalog.substring(p.prosrc, '\n-- rows ([^\n]+)\n$'), ';',
-          pg_catalog.row_number() over (partition by named.name, p.oid order by result.place)::integer) end,
+          pg_catalog.row_number() over (partition by named.name, p.oid order by result.index)::integer) end,
       case when n.oid is not null and t.typtype = 'd' then t.typname end),
     false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false, null
   from pg_catalog.unnest(:names) as named (name)
@@ -55,19 +55,19 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
   cross join lateral (
     select ''::text, returned.oid, -1, 0 where returned.typtype <> 'c' and (returned.typtype <> 'p' or p.proargmodes is null)
     union all
-    select coalesce(p.proargnames[place], ''), p.proallargtypes[place], -1, place
-    from pg_catalog.generate_subscripts(p.proargmodes, 1) as place
-    where p.proargmodes[place] in ('t', 'o', 'b') and p.proretset
+    select coalesce(p.proargnames[index], ''), p.proallargtypes[index], -1, index
+    from pg_catalog.generate_subscripts(p.proargmodes, 1) as index
+    where p.proargmodes[index] in ('t', 'o', 'b') and p.proretset
       -- one of T-SQL has the types of its rows with their lengths
       and (p.prosrc !~ '\n-- compiled from T-SQL, ' or p.prosrc ~ '\n-- rows [^\n]+\n$')
     union all
     select a.attname, a.atttypid, a.atttypmod, a.attnum
     from pg_catalog.pg_attribute a
     where returned.typtype = 'c' and a.attrelid = returned.typrelid and a.attnum > 0 and not a.attisdropped
-  ) as result (name, type, typmod, place)
+  ) as result (name, type, typmod, index)
   join pg_catalog.pg_type t on t.oid = result.type
   left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
- order by named.name, p.oid, result.place
+ order by named.name, p.oid, result.index
 ) as functions
 union all
 -- user types: the declaration

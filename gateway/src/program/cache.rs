@@ -53,7 +53,7 @@ impl Latest {
     pub fn get(&self, text: &str, settings: &Settings, lifts: bool, schema: &Asking) -> Option<&Compiled> {
         let (of, under, lifted, compiled) = self.0.as_ref()?;
         let is_same = of == text && under == settings && *lifted == lifts;
-        (is_same && compiled.program.uses.hold_in(schema) && !schema.lacks()).then_some(compiled)
+        (is_same && compiled.program.uses.hold_in(schema) && !schema.has_missing()).then_some(compiled)
     }
 
     pub fn keep(&mut self, text: &str, settings: &Settings, lifts: bool, compiled: &Compiled) {
@@ -105,13 +105,13 @@ impl Programs {
     ) -> Result<Compiled, ServerMessage> {
         let reading = unless_it_panics(|| Reading::new(text, settings))?;
         let key = key(settings, lifts, &reading);
-        let known = find(&self.kept.lock(), &key, &reading, schema);
-        let program = match known {
+        let kept = find(&self.kept.lock(), &key, &reading, schema);
+        let program = match kept {
             Some(program) => {
                 self.metrics.compiled_again.inc();
                 program
             }
-            None if schema.lacks() => {
+            None if schema.has_missing() => {
                 let text = "The text names objects that have not been looked for.";
                 return Err(ServerMessage::error(8623, 16, text));
             }
@@ -119,7 +119,7 @@ impl Programs {
                 let start = Instant::now();
                 let under: Arc<dyn Schema> = schema.clone();
                 let program = Arc::new(unless_it_panics(|| reading.compile(settings, lifts, &under))?);
-                if !schema.lacks() {
+                if !schema.has_missing() {
                     self.metrics.compilations.observe(start.elapsed().as_secs_f64());
                     keep(&mut self.kept.lock(), key, Variant::new(&program, &reading));
                 }
@@ -225,17 +225,17 @@ struct Variant {
 
 impl Variant {
     fn new(program: &Arc<Program>, reading: &Reading<'_>) -> Variant {
-        let lifted = |place: usize| program.lifted.iter().any(|lifted| lifted.place as usize == place);
+        let lifted = |index: usize| program.lifted.iter().any(|lifted| lifted.place as usize == index);
         let fixed: Vec<_> = (0..reading.literals())
-            .filter(|place| !lifted(*place))
-            .map(|place| (place, reading.written(place).to_owned()))
+            .filter(|index| !lifted(*index))
+            .map(|index| (index, reading.written(index).to_owned()))
             .collect();
         let bytes = fixed.iter().map(|(_, written)| written.len() + 40).sum::<usize>() + program.size();
         Variant { fixed, program: program.clone(), bytes }
     }
 
     fn is_of(&self, reading: &Reading<'_>) -> bool {
-        self.fixed.iter().all(|(place, written)| reading.written(*place) == written)
+        self.fixed.iter().all(|(index, written)| reading.written(*index) == written)
     }
 }
 
@@ -253,7 +253,7 @@ impl Weighter<String, Vec<Variant>> for Bytes {
 fn find(kept: &Kept, key: &str, reading: &Reading<'_>, schema: &Asking) -> Option<Arc<Program>> {
     let is_meant = |variant: &&Variant| variant.is_of(reading) && variant.program.uses.hold_in(schema);
     // a program compiled without a table does not apply when the table may exist
-    let variant = kept.get(key)?.iter().rev().find(is_meant).filter(|_| !schema.lacks())?;
+    let variant = kept.get(key)?.iter().rev().find(is_meant).filter(|_| !schema.has_missing())?;
     Some(variant.program.clone())
 }
 

@@ -26,7 +26,7 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct Asking {
     snapshot: Arc<Snapshot>,
-    lacked: Mutex<BTreeSet<String>>,
+    missing: Mutex<BTreeSet<String>>,
     is_used: AtomicBool,
     /// The global temporary tables have just been queried.
     has_globals: bool,
@@ -67,29 +67,29 @@ impl Schema for Asking {
         if is_global(key) && !self.has_globals {
             return None;
         }
-        let Some(known) = self.snapshot.objects.get(key) else {
-            self.lacked.lock().insert(key.to_owned());
+        let Some(object) = self.snapshot.objects.get(key) else {
+            self.missing.lock().insert(key.to_owned());
             return None;
         };
         // a missing type may have been created since
-        self.is_used.fetch_or(known.is_some() || !is_table(key), Ordering::Relaxed);
-        known.clone()
+        self.is_used.fetch_or(object.is_some() || !is_table(key), Ordering::Relaxed);
+        object.clone()
     }
 }
 
 impl Asking {
     pub fn new(snapshot: Arc<Snapshot>, has_globals: bool) -> Arc<Asking> {
-        Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false), has_globals })
+        Arc::new(Asking { snapshot, missing: Mutex::default(), is_used: AtomicBool::new(false), has_globals })
     }
 
     /// Whether the text names a table that the session has not queried.
-    pub fn lacks(&self) -> bool {
-        !self.lacked.lock().is_empty()
+    pub fn has_missing(&self) -> bool {
+        !self.missing.lock().is_empty()
     }
 
     /// The names of these tables.
-    pub fn lacked(&self) -> BTreeSet<String> {
-        self.lacked.lock().clone()
+    pub fn missing(&self) -> BTreeSet<String> {
+        self.missing.lock().clone()
     }
 
     /// Whether the declaration of a table was used.

@@ -18,13 +18,13 @@ pub async fn demand_tables(
     let Some(first) = demanded.first() else { return Ok(()) };
     let names = array(demanded.iter().map(|one| literal(&one.table.sql)), "text");
     let question = format!(
-        "select pg_catalog.min(place) - 1 from pg_catalog.unnest({names}) with ordinality as named(name, place) \
+        "select pg_catalog.min(number) - 1 from pg_catalog.unnest({names}) with ordinality as named(name, number) \
          where pg_catalog.to_regclass(name) is null"
     );
     let (failure, line) = match state.procedures.backend.rows(client, &question).await {
         Ok(rows) => {
-            let place = rows.into_iter().flatten().next().flatten().and_then(|place| place.parse().ok());
-            let Some(unknown) = place.and_then(|place: usize| demanded.get(place)) else { return Ok(()) };
+            let index = rows.into_iter().flatten().next().flatten().and_then(|index| index.parse().ok());
+            let Some(unknown) = index.and_then(|index: usize| demanded.get(index)) else { return Ok(()) };
             (Failure::from(&no_relation(&unknown.table.sql)), unknown.line)
         }
         // a database that this login may not use

@@ -27,7 +27,7 @@ pub async fn failed(
     failure.message.text = state.nesting.long_names.restored(failure.message.text);
     if failure.message.procedure.is_empty() {
         let line = if failure.message.line <= 1 { line } else { failure.message.line };
-        failure.message = state.nesting.placed(failure.message, line);
+        failure.message = state.nesting.located(failure.message, line);
     }
     fail(state, client, failure).await
 }

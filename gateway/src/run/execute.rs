@@ -3,7 +3,7 @@
 use super::errors::under_settings;
 use super::interpreter::Interpreter;
 use super::messages::printed;
-use super::outdated::is_mended;
+use super::outdated::is_recompiled;
 use super::outputs::{assign, set_texts, take_outputs};
 use super::state::State;
 use super::transactions::undo_transaction;
@@ -94,7 +94,7 @@ impl Interpreter {
         let function = if for_value || gives_value { function.for_value() } else { function };
         let in_try = self.state.nesting.tries > 0;
         match self.state.procedures.call(client, name, function, params, in_try).await {
-            Err(failed) if is_mended(&mut self.state, client, &failed).await? => {
+            Err(failed) if is_recompiled(&mut self.state, client, &failed).await? => {
                 let function = self.state.procedures.called(client, name, params).await?;
                 // its text may be one that cannot be compiled any more
                 if function.runs_here().is_some() {

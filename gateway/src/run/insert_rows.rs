@@ -38,7 +38,7 @@ pub async fn present(
             false => Err(refusal(&tsql::schema::other_number(1)).into()),
         };
     }
-    let declared = backend.know(&BTreeSet::from([target.table.clone()])).await;
+    let declared = backend.read_declarations(&BTreeSet::from([target.table.clone()])).await;
     let declared = backend.checked(client, declared)?;
     let declared = declared.table(&target.table).ok_or_else(|| Failure::from(&no_relation(&target.table)))?;
     for set in sets {
@@ -154,12 +154,12 @@ fn target(given: &GivenTable, columns: &[SentColumn]) -> Result<Filled, ServerMe
         );
         return Err(ServerMessage::error(500, 16, text));
     }
-    let is_sent = |place: &usize| columns.get(*place).is_some_and(|column| !column.is_default);
-    if given.identity.is_some_and(|place| is_sent(&place)) {
+    let is_sent = |index: &usize| columns.get(*index).is_some_and(|column| !column.is_default);
+    if given.identity.is_some_and(|index| is_sent(&index)) {
         let text = "INSERT into an identity column not allowed on table variables.";
         return Err(ServerMessage::error(1077, 16, text));
     }
-    if let Some(column) = given.computed.iter().find(|place| is_sent(place)).and_then(|place| all.get(*place))
+    if let Some(column) = given.computed.iter().find(|index| is_sent(index)).and_then(|index| all.get(*index))
     {
         let text = format!(
             "The column \"{column}\" cannot be modified because it is either a computed column or is the result of a \
@@ -168,7 +168,7 @@ fn target(given: &GivenTable, columns: &[SentColumn]) -> Result<Filled, ServerMe
         return Err(ServerMessage::error(271, 16, text));
     }
     let filled: Vec<String> =
-        all.iter().enumerate().filter(|(place, _)| is_sent(place)).map(|(_, name)| name.clone()).collect();
+        all.iter().enumerate().filter(|(index, _)| is_sent(index)).map(|(_, name)| name.clone()).collect();
     if filled.is_empty() {
         let text = "'table-valued parameter' is not understood where all its columns are defaults.";
         return Err(ServerMessage::error(102, 15, text));

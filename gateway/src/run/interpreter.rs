@@ -7,7 +7,7 @@ use super::errors::{fail, failed};
 use super::insert_execute::insert_execute;
 use super::insert_rows::give_table;
 use super::messages::{integer, print, printed, raise, raised, thrown, wait};
-use super::outdated::is_mended;
+use super::outdated::is_recompiled;
 use super::procedure::{forget_tables, temporary_tables};
 use super::query::{put_variables, run_query};
 use super::settings::{set, set_identity_insert, set_rest};
@@ -210,9 +210,9 @@ impl Interpreter {
             match flow {
                 Flow::Next => {}
                 Flow::Goto(label) => match position_of(statements, label) {
-                    Some(place) => {
-                        declare_passed(statements.get(at..place).unwrap_or_default(), variables);
-                        at = place;
+                    Some(target) => {
+                        declare_passed(statements.get(at..target).unwrap_or_default(), variables);
+                        at = target;
                     }
                     None => return Ok(flow),
                 },
@@ -332,7 +332,7 @@ async fn run_simple(
         Action::Cursor(action) => return run_cursor(state, client, action, variables).await,
         Action::Query(query) => match run_query(state, client, query, variables).await {
             // a trigger or function
-            Err(failed) if query.kind.is_change() && is_mended(state, client, &failed).await? => {
+            Err(failed) if query.kind.is_change() && is_recompiled(state, client, &failed).await? => {
                 return run_query(state, client, query, variables).await;
             }
             ran => return ran,

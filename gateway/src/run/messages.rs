@@ -18,7 +18,7 @@ pub async fn print(
     variables: &Variables<'_>,
 ) -> Result<(), Interrupt> {
     let text = printed(&state.value(client, value, variables).await?)?;
-    client.reply.message(&state.nesting.placed(ServerMessage::info(0, text), line));
+    client.reply.message(&state.nesting.located(ServerMessage::info(0, text), line));
     client.reply.finished(0);
     Ok(())
 }
@@ -31,7 +31,7 @@ pub async fn raise(
     sets_error: bool,
     at_once: bool,
 ) -> Result<(), Interrupt> {
-    let message = state.nesting.placed(message, line);
+    let message = state.nesting.located(message, line);
     if message.severity > 18 {
         let text = "Error severity levels greater than 18 can only be specified by members of the sysadmin \
                     role, using the WITH LOG option.";
@@ -94,7 +94,7 @@ pub async fn thrown(
     };
     let message = ServerMessage::error(integer(number), 16, printed(text)?);
     let message = ServerMessage { state: u8::try_from(integer(of_state)).unwrap_or(1), ..message };
-    Ok(state.nesting.placed(message, line))
+    Ok(state.nesting.located(message, line))
 }
 
 pub async fn wait(

@@ -64,7 +64,7 @@ impl Nesting {
     }
 
     /// A message with the line of its statement and the procedure that contains it.
-    pub fn placed(&self, message: ServerMessage, line: u32) -> ServerMessage {
+    pub fn located(&self, message: ServerMessage, line: u32) -> ServerMessage {
         let message = ServerMessage { line, ..message };
         match &self.running {
             Some(running) => message.in_procedure(&running.name),

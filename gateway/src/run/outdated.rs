@@ -20,7 +20,7 @@ const OUTDATED_TEXTS: &str =
 
 /// Whether `failed` is the error of an outdated procedure, function or trigger, and it was compiled again. Error: it
 /// does not fit its tables any more.
-pub async fn is_mended(
+pub async fn is_recompiled(
     state: &mut State,
     client: &mut Client,
     failed: &Interrupt,

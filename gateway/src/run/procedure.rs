@@ -111,8 +111,8 @@ impl Interpreter {
             let message = mismatch(transactions, now, read_as.dialect);
             fail(&mut self.state, client, message.in_procedure(&function.name).into()).await?;
         }
-        let output = |(index, place): &(usize, usize)| {
-            let declaration = program.parameters.get(*place)?;
+        let output = |(index, parameter): &(usize, usize)| {
+            let declaration = program.parameters.get(*parameter)?;
             let variable = variables.get(&declaration.name)?;
             Some(OutputValue {
                 index: *index,
@@ -180,8 +180,8 @@ async fn bind(
         .map_err(|error| Failure::of_statement(error.to_message(function)))?;
     let zone = state.gateway.zone();
     let mut variables = Variables::default();
-    for (place, declaration) in program.parameters.iter().enumerate() {
-        let given = slots.get(place).copied().flatten().and_then(|index| params.get(index));
+    for (position, declaration) in program.parameters.iter().enumerate() {
+        let given = slots.get(position).copied().flatten().and_then(|index| params.get(index));
         if let Some(param) = given {
             check_table(param, declaration).map_err(Failure::of_statement)?;
         }

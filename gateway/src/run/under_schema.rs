@@ -24,9 +24,9 @@ pub async fn under_schema<T, F: Future<Output = Result<T, ServerMessage>>>(
     for _ in 0..MOST_ROUNDS {
         let schema = Asking::new(snapshot, has_globals);
         let done = work(schema.clone()).await;
-        snapshot = if schema.lacks() {
-            let known = backend.know(&schema.lacked()).await;
-            known.map_err(|error| backend.message_of(&error, client))?
+        snapshot = if schema.has_missing() {
+            let read = backend.read_declarations(&schema.missing()).await;
+            read.map_err(|error| backend.message_of(&error, client))?
         } else if done.is_err() && schema.is_used() && !is_new {
             is_new = true;
             backend.forget_tables();

@@ -220,8 +220,8 @@ impl<'a> Variables<'a> {
 
     /// Removes and returns the table that the client has sent for a variable.
     pub fn take_sent(&mut self, name: &str) -> Option<TableValue<'static>> {
-        let place = self.tables.iter().position(|(variable, _)| variable == name)?;
-        Some(self.tables.swap_remove(place).1)
+        let index = self.tables.iter().position(|(variable, _)| variable == name)?;
+        Some(self.tables.swap_remove(index).1)
     }
 
     /// Sets the variables that replace the literals of a text.
@@ -275,7 +275,7 @@ fn slots(
 ) -> Result<Vec<Option<usize>>, ServerMessage> {
     let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
     for (index, param) in params.iter().enumerate() {
-        let place = if param.is_named() {
+        let position = if param.is_named() {
             let name = format!("@{}", param.name(dialect).to_lowercase());
             declarations.iter().position(|declaration| declaration.name == name).ok_or_else(|| {
                 ServerMessage::error(8145, 16, format!("{name} is not a parameter of this statement."))
@@ -283,11 +283,11 @@ fn slots(
         } else {
             index
         };
-        let slot = slots.get_mut(place).ok_or_else(|| {
+        let slot = slots.get_mut(position).ok_or_else(|| {
             ServerMessage::error(8144, 16, "The statement has too many arguments specified.")
         })?;
         if slot.replace(index).is_some() {
-            let name = declarations.get(place).map_or("", |declaration| &declaration.name);
+            let name = declarations.get(position).map_or("", |declaration| &declaration.name);
             return Err(ServerMessage::error(
                 8143,
                 16,
