@@ -89,7 +89,7 @@ class _File:
             is_more, skipped, described = True, 0, 0
             while is_more:
                 samples, is_more = file.read(first, last, _READ, [*fields])
-                self._position = file.place
+                self._position = file.position
                 self.done = self._position[0]
                 left_out.damaged += file.skipped - skipped
                 skipped = file.skipped

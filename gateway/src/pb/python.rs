@@ -66,7 +66,7 @@ impl PyPbFile {
 
     /// The position of the next byte, and the time of the sample before it.
     #[getter]
-    fn place(&self) -> (u64, Option<i64>) {
+    fn position(&self) -> (u64, Option<i64>) {
         (self.0.at, self.0.last)
     }
 
@@ -87,9 +87,9 @@ impl PyPbFile {
         py.detach(|| self.0.seek(since)).map_err(raised)
     }
 
-    /// Continues at an earlier `place`.
-    fn resume(&mut self, place: (u64, Option<i64>)) {
-        (self.0.at, self.0.last) = place;
+    /// Continues at an earlier `position`.
+    fn resume(&mut self, position: (u64, Option<i64>)) {
+        (self.0.at, self.0.last) = position;
     }
 
     /// The samples from `since` to before `until`, no more after `bytes` bytes of the file, and whether there may be
