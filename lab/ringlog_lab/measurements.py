@@ -9,11 +9,15 @@ from pathlib import Path
 import ringlog_lab
 from ringlog.loadtest.experiment.catalogue import outcomes
 from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
-from ringlog.loadtest.experiment.outcome import Outcome
+from ringlog.loadtest.experiment.duration import in_words
+from ringlog.loadtest.experiment.outcome import Outcome, read_json
 from ringlog.loadtest.experiment.report import amount, figures, verdict
 from ringlog.loadtest.experiment.text_table import TextTable
+from ringlog_lab.papers.results import Result
 
 KEPT = Path(ringlog_lab.__file__).parent / "measured"
+RUNS = "runs.json"
+"""of the runs that `ringlog loadtest all` joined"""
 
 
 def text(folder: Path = KEPT) -> str:
@@ -28,12 +32,46 @@ def _blocks(folder: Path) -> Iterator[Block]:
         "[Load test](../../../docs/reference/load-test.md) describes the experiments. "
         "`ringlog loadtest report --output` with a copy of the folder makes the whole report, also of "
         "`columns` and `users`. Five figures were repeated with other tools ([by hand](by-hand.md)). "
-        "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
-        "hold better than absolute figures."
+        "Where the load average was above 0.2 before, the machine had other work: ratios within a run hold "
+        "better than absolute figures."
     )
+    if runs := kept_runs(folder):
+        yield Paragraph("These runs, on a machine that did nothing else, are one after another by date:")
+        yield TextTable("", _HEADINGS, [_cells(one) for one in runs])
     for outcome in outcomes(folder):
         if outcome.experiment not in ("columns", "users"):  # many figures, none in the paper
             yield from _one(outcome)
+
+
+def kept_runs(folder: Path = KEPT) -> list[Result]:
+    """The runs whose results were joined into a folder."""
+    file = folder / RUNS
+    return read_json(file, list[Result]) if file.exists() else []
+
+
+_HEADINGS = [
+    "run",
+    "papers/",
+    "ringlog",
+    "begun, UTC",
+    "each load",
+    "all, min",
+    "load average",
+    "others, cores",
+]
+
+
+def _cells(one: Result) -> list[str]:
+    return [
+        one.run,
+        one.paper,
+        f"{one.version}, {one.commit}",
+        one.began.removesuffix(" UTC"),
+        in_words(one.seconds),
+        f"{one.took / 60:.0f}",
+        f"{one.load_before:.2f} before, {one.load_after:.2f} after",
+        f"{one.others:.2f}",
+    ]
 
 
 def _one(outcome: Outcome) -> Iterator[Block]:

@@ -5,7 +5,6 @@
 They are measured on a machine that does nothing else.
 """
 
-import os
 import statistics
 import subprocess
 import sys
@@ -15,9 +14,8 @@ from pathlib import Path
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.bench.reports.results import Results
 from ringlog_lab.native_load import CONTENDERS, DIRECT, Measurement
+from ringlog_lab.quiet import LOAD, disturbance
 
-QUIET = 0.2
-"""the highest load average of the minute before"""
 _SECONDS, _ROUNDS = 60, 3
 _COMMAND = (
     *("bench", "--only", "write,lone", "--seconds", str(_SECONDS), "--rounds", str(_ROUNDS)),
@@ -53,7 +51,7 @@ def page(results: Results) -> str:
     parts = [
         "# Figures\n",
         "The only figures of speed that other pages quote. `make figures` makes this page; do not edit it. "
-        f"It refuses a machine whose load average is {QUIET} or more. Each cell is the median of {_ROUNDS} "
+        f"It refuses a machine whose load average is {LOAD} or more. Each cell is the median of {_ROUNDS} "
         f"runs of {_SECONDS} s, in brackets the lowest and the highest. The contenders alternate; "
         "[benchmark](benchmark.md) describes them.\n",
         f"ringlog {results.commit}, {results.started}; {machine['processor']}, {machine['cores']} cores, "
@@ -93,13 +91,8 @@ def _cell(runs: list[float], digits: int) -> str:
 
 
 def main() -> int:
-    load = os.getloadavg()[0]
-    if load >= QUIET:
-        print(
-            f"ringlog: the load average is {load:.2f}: figures are made where it is below {QUIET}. Stop "
-            "other programs and wait a few minutes.",
-            file=sys.stderr,
-        )
+    if why := disturbance():
+        print(f"ringlog: {why}. Stop other programs and wait a few minutes.", file=sys.stderr)
         return 1
     if code := subprocess.run([Path(sys.executable).with_name("ringlog"), *_COMMAND]).returncode:
         return code

@@ -14,6 +14,7 @@ from places import new_folder
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
+from ringlog.loadtest.spring8.results import read_results
 from ringlog_lab.ess.model import regression
 from ringlog_lab.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
 from ringlog_lab.ess.scenarios import SCENARIOS
@@ -155,12 +156,29 @@ def test_runs_are_compared(ess: Outcome, folder: Path, tmp_path: Path) -> None:
     assert any(line.endswith("| -50.0 % |") for line in rows)
 
 
-def test_all_is_one_after_another_with_one_report(ess: Outcome, folder: Path) -> None:
-    done = ringlog("loadtest", "all", "--only", "saturation", "--output", folder, timeout=420)
-    assert done.returncode == 0, done.stderr
-    assert "1 experiments, about 1 min" in done.stdout
-    assert "1 of 1: saturation; about 1 min left" in done.stdout
-    assert ess.title in (folder / "report.html").read_text()
+def test_all_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    data = new_folder("papers")
+    options = "loadtest all --only normal,max-ctlib --time 1s --allow-busy --minutes 30"
+    words = [*options.split(), "--output", str(tmp_path), "--data", str(data)]
+    file = tmp_path / "tried" / "normal.json"
+    with subprocess.Popen([RINGLOG, *words], stdout=subprocess.PIPE, text=True) as process:
+        # the longest first
+        wait_until(lambda: [*data.glob("max-ctlib/server1/*")] or process.poll() is not None)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert not file.exists()
+    for _ in range(2):
+        done = ringlog(*words, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "0 missing" in done.stdout
+    assert "normal: done" not in done.stdout
+    result = json.loads(file.read_text())
+    assert (result["seconds"], result["run"]) == (1, "normal")
+    assert result["command"] == "ringlog loadtest normal --time 1s"
+    assert read_results(tmp_path / "tried" / "normal", ("normal",))[0].runs[0].check.acknowledged
+    joined = ringlog("loadtest", "all", "--output", tmp_path, "--join", tmp_path / "joined")
+    assert "normal stays as it is: normal missing" in joined.stdout
 
 
 def test_narrow_tables_and_their_readers(folder: Path) -> None:
@@ -290,7 +308,7 @@ def test_dependent_samples_have_wider_intervals() -> None:
         (("ess", "--scenarios", "AAPS-0001"), "--scenarios 'AAPS-0001' is not one of AAPS-0010, AAPS-0020"),
         (("ess", "--forms", "xml"), "--forms 'xml' is not one of csv, json, raw, txt"),
         (("sdalinac", "--batches", "none"), "--batches 'none' is not a list of whole numbers"),
-        (("all", "--only", "best"), "--only 'best' is not one of normal, max, columns, users"),
+        (("all", "--only", "best"), "--only 'best' is not one of normal, max-ctlib, max-native, max-python"),
         (("half", "--pvs", "150"), "--pvs 150 is no multiple of 100"),
         (("half", "--ioc-pvs", "2100"), "--ioc-pvs 2100 is more than --pvs 2000"),
         (("half", "--minutes", "-1"), "--minutes '-1' is no list of minutes as 0.1,0.5"),
