@@ -31,6 +31,7 @@ from ringlog.history.archive.round import NotDone, Round, Stopped, keep_readers_
 from ringlog.history.connection import ReadError, connect
 from ringlog.schema import clock
 from ringlog.schema.access.roles import become_owner
+from ringlog.schema.catalogue import MAY_LOOK, has_pages
 from ringlog.schema.change import run
 from ringlog.schema.relations.partitions import Partition, alone, log_partitions
 from ringlog.schema.relations.tiers import archive_file, damage, note_dropped
@@ -151,7 +152,8 @@ def _publish(engine: sa.Engine, conninfo: str) -> Generator[str, None, bool]:
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
-    """Partitions that end before `before`, are summarised, of samples also merged, and are not recalled."""
+    """Partitions that end before `before`, are not recalled, and are summarised, of samples also merged, or
+    never had a row."""
     tables = connection.execute(
         sa.text(
             "select table_name, coalesce(levels, '{}') <> '{}', until, is_of_samples, merged_until"
@@ -168,14 +170,18 @@ def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tup
         "select exists (select from ringlog.summary_mark where table_name = :table"
         " and time >= :start and time < :end)"
     )
+    may_look = connection.scalar(sa.text(MAY_LOOK)) is True
+    written = sa.text("select " + has_pages("cast(:partition as regclass)", may_look))
     due = []
     for table, has_summaries, until, is_of_samples, merged in tables:
         needed = [*([until] if has_summaries else []), *([merged] if is_of_samples else [])]
         for partition in log_partitions(connection, table):
             is_ready = all(reached is not None and reached >= partition.end for reached in needed)
+            place = sql.Identifier("log", partition.name).as_string()
             if (
                 partition.end <= before
-                and is_ready
+                # of a table that nobody writes there are no summaries
+                and (is_ready or not connection.scalar(written, {"partition": place}))
                 and not any((table, week.start) in recalled for week in weeks_of(partition))
                 and not connection.scalar(
                     marks, {"table": table, "start": partition.start, "end": partition.end}

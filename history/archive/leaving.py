@@ -32,6 +32,11 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
     with this.engine.begin() as connection:
         before = {week.begins: week for week in manifest(connection, table)}
         stores = stored(connection, table)
+        is_empty = _is_empty(connection, partition)
+    if is_empty and not any(week.start in before for week in weeks_of(partition)):
+        if this.tried(partial(_drop_empty, table=table, partition=partition)) is None:
+            raise NotDone(f"postponed {name}: its table is in use")
+        return f"dropped {name}, which has no rows"
     if this.tried(partial(_watch, partition=partition.name, key=stores.key)) is None:
         raise NotDone(f"postponed {name}: its table is in use")
     written = []
@@ -74,6 +79,22 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
     count = sum(week.rows for week in written)
     line = f"archived {name}: {count} rows, {size} bytes"
     return line + (f", {late_rows} rows arrived meanwhile" if late_rows else "")
+
+
+def _is_empty(connection: sa.Connection, partition: Partition) -> bool:
+    place = sa.table(partition.name, schema="log")
+    return not connection.scalar(sa.select(sa.exists(sa.select(sa.literal(1)).select_from(place))))
+
+
+def _drop_empty(connection: sa.Connection, table: str, partition: Partition) -> int:
+    """Drops a partition, which needs no file: rows of its time go into the default partition."""
+    become_owner(connection)
+    log = sql.Identifier(LOG_TABLES, table)
+    run(connection, sql.SQL("lock table only {} in share row exclusive mode").format(log))
+    if not _is_empty(connection, partition):
+        raise NotDone(f"postponed log.{partition.name}: rows came meanwhile")
+    drop_rows(connection, "log", partition.name)
+    return 0
 
 
 def weeks_of(partition: Partition) -> Iterator[Week]:

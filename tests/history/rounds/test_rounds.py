@@ -17,14 +17,14 @@ from psycopg import errors, sql
 from typer.testing import CliRunner
 
 from ringlog.cli import app
-from ringlog.history.archive import archiving, file_owner
+from ringlog.history.archive import archiving, file_owner, leaving
 from ringlog.history.archive.manifest import ColdWeek, note
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.round import Round
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import change
 from ringlog.schema.layout import OWNER
-from ringlog.schema.relations.partitions import Week, maintain
+from ringlog.schema.relations.partitions import Partition, Week, maintain
 from servers import ringlog
 from waiting import wait_until
 
@@ -234,6 +234,52 @@ def test_a_partition_over_weeks_in_the_archive(
     [*archive(engine, conninfo, NOW)]
     assert table.execute("select rows from ringlog.cold_week where begins = %s", [BEGIN]).fetchone() == (505,)
     assert len(all_rows(conninfo)) == len(before) + 1
+
+
+def test_weeks_without_rows_need_no_file(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, online: Prepared
+) -> None:
+    """Also of a table that nobody writes, and has no summaries."""
+    names = (
+        "select relname from pg_class where relnamespace = 'log'::regnamespace and relname ~ '2026w1[01]$'"
+    )
+    table.execute("truncate log.every_type_2026w10")
+    table.execute("update ringlog.summarised set until = null")
+    assert [*archive(engine, conninfo, NOW)] == ["dropped log.every_type_2026w10, which has no rows"]
+    assert table.execute(names).fetchall() == [("every_type_2026w11",)]
+    table.execute("truncate log.every_type_2026w11")
+    summarise(conninfo, NOW, enough=1)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert lines[0].startswith("dropped log.every_type_2026w11, which has no rows (1 of ")
+    assert lines[1].startswith("archived log.every_type_2026w12: 504 rows")
+    assert not (folder / "every_type/2026w11.parquet").exists()
+    assert table.execute(names).fetchall() == []
+    # a row that comes later makes no difference to others
+    put(table, BEGIN + timedelta(days=1), 1.5)
+    maintain(engine, NOW)
+    [*archive(engine, conninfo, NOW)]
+    assert len(all_rows(conninfo)) == len(online.rows) - 2 * 504 + 1
+
+
+def test_a_row_that_comes_first_keeps_its_week(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.execute("truncate log.every_type_2026w10")
+    looked = leaving._is_empty
+
+    def then_a_row(connection: sa.Connection, partition: Partition) -> bool:
+        found = looked(connection, partition)
+        monkeypatch.setattr(leaving, "_is_empty", looked)
+        put(table, BEGIN + timedelta(days=1), 1.5)
+        return found
+
+    monkeypatch.setattr(leaving, "_is_empty", then_a_row)
+    summarise(conninfo, NOW, enough=1)
+    first = next(archive(engine, conninfo, NOW))
+    assert first.startswith("postponed log.every_type_2026w10: rows came meanwhile")
+    assert in_log(table)
+    summarise(conninfo, NOW, enough=1)
+    assert next(archive(engine, conninfo, NOW)).startswith("archived log.every_type_2026w10: 1 rows")
 
 
 def test_two_rounds_at_once(
