@@ -75,6 +75,7 @@ static struct call next_call(struct writer *writer) {
     .table = writer->tables[index],
     .seq_no = writer->low + (options.first + lap) % writer->span,
     .set = lap % SETS,
+    .number = lap,
     .time = unix_microseconds(),
   };
   return call;
@@ -244,11 +245,24 @@ static void report(struct thread *threads, double cpu) {
   printf("]}\n");
 }
 
+/* The points of a waveform, as they are sent. */
+static void read_points(const char *name) {
+  FILE *file = fopen(name, "rb");
+  if (!file) err(2, "%s", name);
+  fseek(file, 0, SEEK_END);
+  options.points_length = ftell(file);
+  rewind(file);
+  unsigned char *points = malloc(options.points_length);
+  if (!points || fread(points, 1, options.points_length, file) != options.points_length) errx(2, "%s: unreadable", name);
+  fclose(file);
+  options.points = points;
+}
+
 static void read_options(int argc, char **argv) {
   options = (struct options){.host = "127.0.0.1", .database = "ringlog", .version = "5.0", .column = "current_",
                              .columns = 200, .tables = 60, .rows = 3000, .connections = 60, .threads = 1,
                              .batch = 1, .warm = 1, .seconds = 5};
-  for (int letter; (letter = getopt(argc, argv, "h:p:u:d:v:x:k:c:t:r:f:n:j:b:w:s:q:m")) > 0;) switch (letter) {
+  for (int letter; (letter = getopt(argc, argv, "h:p:u:d:v:x:k:c:t:r:f:n:j:b:w:s:q:mF:y:")) > 0;) switch (letter) {
       case 'h': options.host = optarg; break;
       case 'p': options.port = atoi(optarg); break;
       case 'u': options.user = optarg; break;
@@ -267,12 +281,14 @@ static void read_options(int argc, char **argv) {
       case 's': options.seconds = atof(optarg); break;
       case 'q': options.rate = atof(optarg); break;
       case 'm': options.marked = 1; break;
+      case 'F': read_points(optarg); break;
+      case 'y': options.doubles = *optarg == 'd'; break;
       default: exit(2);
     }
   if (!options.port || !options.user || !options.prefix) errx(2, "-p port, -u user and -x table prefix are needed");
   if (options.batch < 1 || options.batch > LARGEST_BATCH) errx(2, "-b: 1 to %d calls", LARGEST_BATCH);
   if (options.threads < 1 || options.connections < options.threads) errx(2, "-j: no more threads than connections");
-  if (options.rows < CALLS_OF_OPENING * ((options.connections + options.tables - 1) / options.tables))
+  if (!options.points && options.rows < CALLS_OF_OPENING * ((options.connections + options.tables - 1) / options.tables))
     errx(2, "-r: a ring needs %d rows for each of its connections", CALLS_OF_OPENING);
   if (!fgets(options.password, sizeof options.password, stdin)) errx(2, "no password on standard input");
   options.password[strcspn(options.password, "\n")] = 0;

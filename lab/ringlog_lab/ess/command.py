@@ -13,6 +13,7 @@ import typer
 
 from ringlog.loader.cli import option
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
 from ringlog.loadtest.experiment.server import Server
@@ -29,7 +30,7 @@ class Source(StrEnum):
     """Where the waveforms come from."""
 
     IOC = "ioc"
-    PYTHON = "python"
+    C = "c"
 
 
 _BLOCK, _BLOCKS = 1 << 20, 64
@@ -63,8 +64,8 @@ def ess(
     source: Annotated[
         Source,
         typer.Option(
-            help="`ioc`: from a real soft IOC by `ringlog load` where it keeps up (takes softioc); `python`: "
-            "all from Python."
+            help="`ioc`: from a real soft IOC by `ringlog load` where it keeps up (takes softioc); `c`: all "
+            "from a program in C."
         ),
     ] = Source.IOC,
     data: Data = None,
@@ -140,7 +141,7 @@ def _disk_rate(folder: Path) -> float:
 
 
 def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -> Written:
-    """From an IOC if that is requested and keeps up, otherwise from Python."""
+    """From an IOC if that is requested and keeps up, otherwise from a program in C."""
     remark = ""
     if source is Source.IOC and not missing_part() and tried(scenario):
         try:
@@ -152,7 +153,11 @@ def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -
                 return written
             made = f"{100 * written.made:.3g} % of the frames, of which {written.dropped:,} were dropped"
             remark = f"an IOC made {made}"
-    return replace(write(server, scenario, stage.seconds), remark=remark)
+    programs = stage.folder / "programs"
+    if not programs.exists():
+        programs.mkdir()
+        build(programs)
+    return replace(write(server, scenario, stage.seconds, programs), remark=remark)
 
 
 def exhausted(output: Output = OUTPUT, compare: Compare = None) -> None:

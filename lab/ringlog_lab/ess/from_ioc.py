@@ -11,7 +11,7 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import Server
 from ringlog_lab.epics import ioc, loading, own_ports
-from ringlog_lab.ess.producer import frame, points_of
+from ringlog_lab.ess.points import frame, points_of
 from ringlog_lab.ess.scenarios import Scenario, facility
 from ringlog_lab.ess.storage import IOC, Written, empty, size
 from ringlog_lab.ess.waveform_ioc import READY
@@ -82,6 +82,7 @@ def write_from_ioc(server: Server, scenario: Scenario, folder: Path, seconds: fl
         scenario=scenario,
         seconds=max(took, 1 / scenario.rate),
         acknowledged=made,
+        measured=made,
         found=made - missing,
         altered=sum(_altered(server, scenario, table) for table in scenario.tables[:1]),
         longest=None,

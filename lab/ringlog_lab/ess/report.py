@@ -20,16 +20,16 @@ _READ = ("AAPS-0020", "AAPS-0120")
 _METHOD = [
     "A frame is one update of one waveform. Small scenarios come from a real soft IOC, whose waveform "
     "records go over Channel Access into `ringlog load --source ca`, where these keep up; the others from "
-    "Python processes (ringlog_lab.ess.producer) that write over TDS 7.4 and wait for each answer, "
+    "a program in C (tdsload) that writes over TDS 7.4, up to 8 connections, and waits for each answer, "
     "which comes after the commit. The table says which. Only the first point of a waveform changes, as in "
     "the paper, by one with each update; the others are those of a noisy 16-bit digitiser.",
     "A frame that an IOC made and that is not in the log shows as a gap in these numbers; the producer is "
     "then the IOC and the writers together.",
     "Waveforms of one update are columns of tables: up to 100 in a row, and up to 4 MB. A frame that is not "
     "acknowledged was not made: a producer that waits for its answer falls behind its rate instead of "
-    "dropping frames. So there are two figures: how much of what was asked for was made, and how many of "
-    "the frames made are missing in the log; these are all counted, of every waveform, and the first point "
-    "of frames is looked at.",
+    "dropping frames. Frames dropped are, as in the paper, those asked for that are not stored, made or not. "
+    "Those made are all looked for in the log, of every waveform, and the points of the first ones are "
+    "compared.",
     "CPU of the server is of gateway, PostgreSQL and HTTP together, in cores; memory is its proportional "
     "set size at most. Producers, clients and server share one machine: there is no network between them.",
     "Retrieval asks for the same frames again and again for the time of a load, each thread one request "
@@ -97,9 +97,9 @@ def _figures(
             f"{name} dropped",
             f"{name}: frames dropped",
             "%",
-            100 * one.dropped / max(1, one.acknowledged),
+            100 * one.missing,
             there.dropped if there and shown else None,
-            different="of the frames made, all counted; there a sample",
+            different="of the frames asked for, all counted; there a sample",
         )
         yield Figure(f"{name} cpu", f"{name}: CPU of the server", "cores", one.used.server)
     for name, why in impossible.items():
@@ -241,13 +241,13 @@ def _points(written: Sequence[Written], got: Sequence[Retrieved]) -> Iterator[Po
         yield Point(
             one.scenario.name,
             "storage",
-            one.acknowledged / one.seconds,
+            one.measured / one.seconds,
             one.megabytes,
             0,
             one.used.server,
             one.used.memory,
             one.disk / payload,
-            one.used.wal / payload,
+            one.used.wal / max(1, one.measured * one.scenario.frame),
         )
     for each in got:
         name = f"{each.scenario.name} {each.form}"

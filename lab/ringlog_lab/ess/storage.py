@@ -3,22 +3,24 @@
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.experiment.running import start_load
-from ringlog.loadtest.experiment.server import WRITER, Server
-from ringlog_lab.ess.producer import Options, Produced, frame, points_of
+from ringlog.loadtest.experiment.facility import Tables
+from ringlog.loadtest.experiment.native import command as writing
+from ringlog.loadtest.experiment.server import Server, log_rows
+from ringlog_lab.ess.points import frame, points_of
 from ringlog_lab.ess.scenarios import Scenario
 from ringlog_lab.stage import Used, watching
 
-IOC, PYTHON = "IOC", "Python source"
-_PRODUCERS = 4
-"""Processes that make frames, at most: the paper had up to 8 IOCs."""
+IOC, C = "IOC", "source in C"
+_LINES, _THREADS = 8, 2
+"""Connections that write frames, at most: the paper had up to 8 IOCs; and threads that serve them."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Written:
     seconds: float
     acknowledged: int
     """frames; of an IOC those that its waveforms' numbers say"""
+    measured: int
+    """of them in these seconds; the others came before, to make plans and fill caches"""
     found: int
-    """of them in the logs"""
+    """of the acknowledged ones in the logs"""
     altered: int
     longest: float | None
     """seconds of a call, where the producer calls itself"""
@@ -38,19 +42,25 @@ class Written:
     disk: int
     """bytes of the logs"""
     used: Used
-    source: str = PYTHON
+    source: str = C
     remark: str = ""
     """of another source that was tried"""
 
     @property
     def megabytes(self) -> float:
         """Stored in a second."""
-        return self.found * self.scenario.frame / 1e6 / self.seconds
+        stored = self.measured - self.dropped
+        return stored * self.scenario.frame / 1e6 / self.seconds
 
     @property
     def made(self) -> float:
         """The fraction of the requested frames that was made, 0 to 1."""
-        return min(1.0, self.acknowledged / self.seconds / self.scenario.frames)
+        return min(1.0, self.measured / self.seconds / self.scenario.frames)
+
+    @property
+    def missing(self) -> float:
+        """The fraction of the requested frames that was not stored, 0 to 1: as the paper counts them."""
+        return max(0.0, 1 - (self.measured - self.dropped) / self.seconds / self.scenario.frames)
 
     @property
     def dropped(self) -> int:
@@ -58,60 +68,61 @@ class Written:
         return self.acknowledged - self.found
 
 
-def write(server: Server, scenario: Scenario, seconds: float) -> Written:
-    """Runs a scenario for these seconds and counts its frames. Raises LoadTestError when a producer fails."""
+def write(server: Server, scenario: Scenario, seconds: float, folder: Path) -> Written:
+    """Runs a scenario for these seconds and counts its frames. `folder` has the programs in C. Raises
+    LoadTestError when the writer fails."""
     before = empty(server, scenario)
-    widths = [scenario.columns] * len(scenario.tables)
-    widths[-1] = scenario.waveforms - sum(widths[:-1])
-    count = min(_PRODUCERS, len(widths))
+    points = folder / f"{scenario.points}-{scenario.type}"
+    points.write_bytes(points_of(scenario.type, scenario.points))
+    count = len(scenario.tables)
+    lines = max(number for number in range(1, _LINES + 1) if count % number == 0)
+    tables = Tables(scenario.tables[0].rstrip("0"), count, scenario.columns, rows=2)
+    command = [
+        *writing(
+            *(folder / "tdsload", server.port, tables, lines, seconds, 0),
+            version="7.4",
+            callers=count,
+            rate=scenario.rate * count / lines,
+        ),
+        *("-k", "wave_", "-F", str(points), "-y", scenario.type[0], "-j", str(min(lines, _THREADS)), "-m"),
+    ]
     with ExitStack() as stack:
-        producers = [
-            stack.enter_context(_producer(server, scenario, number, count, widths, seconds))
-            for number in range(count)
-        ]
-        for one in producers:
-            _line(one)
-        clients = [psutil.Process(one.pid) for one in producers]
-        with watching(server, clients) as used:
-            for one in producers:
-                assert one.stdin is not None
-                one.stdin.write("go\n")
-                one.stdin.flush()
-            produced = [Produced(**json.loads(_line(one))) for one in producers]
-    rows = [0] * len(widths)
-    for number, one_of in enumerate(produced):
-        rows[number::count] = one_of.rows
-    latencies = sorted(latency for one_of in produced for latency in one_of.latencies)
-    acknowledged = sum(row * width for row, width in zip(rows, widths, strict=True))
-    stored = [_rows(server, table) for table in scenario.tables]
+        client = stack.enter_context(_client(command))
+        assert client.stdin is not None
+        client.stdin.write(f"{server.password}\n")
+        client.stdin.flush()
+        _line(client)
+        with watching(server, [psutil.Process(client.pid)]) as used:
+            client.stdin.write("\n")
+            client.stdin.flush()
+            _line(client)
+        client.stdin.close()
+        result = json.loads(_line(client))
     return Written(
         scenario=scenario,
-        seconds=max(one_of.seconds for one_of in produced),
-        acknowledged=acknowledged,
-        found=sum(row * width for row, width in zip(stored, widths, strict=True)),
+        seconds=result["seconds"],
+        acknowledged=result["acknowledged"] * scenario.columns,
+        measured=result["calls"] * scenario.columns,
+        found=sum(log_rows(server.administrator, table) for table in scenario.tables) * scenario.columns,
         altered=sum(_altered(server, scenario, table) for table in scenario.tables[:1]),
-        longest=latencies[-1],
-        median=latencies[len(latencies) // 2],
+        longest=result["max"],
+        median=result["p50"],
         disk=sum(size(server, table) for table in scenario.tables) - before,
         used=used[0],
     )
 
 
-def _producer(
-    server: Server, scenario: Scenario, number: int, count: int, widths: Sequence[int], seconds: float
-) -> "subprocess.Popen[str]":
-    options = Options(
-        host=server.host,
-        port=server.port,
-        user=WRITER,
-        tables=[*scenario.tables[number::count]],
-        columns=[*widths[number::count]],
-        points=scenario.points,
-        type=scenario.type,
-        rate=scenario.rate,
-        seconds=seconds,
-    )
-    return start_load("ringlog_lab.ess.producer", options.argument(), server.password)
+@contextmanager
+def _client(command: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, process_group=0
+    ) as client:
+        try:
+            yield client
+        except BaseException:
+            client.kill()
+            raise
 
 
 def _line(process: "subprocess.Popen[str]") -> str:
@@ -119,14 +130,7 @@ def _line(process: "subprocess.Popen[str]") -> str:
     assert process.stderr is not None
     if line := process.stdout.readline():
         return line
-    raise LoadTestError(f"a producer failed: {process.stderr.read().strip().rpartition(chr(10))[2]}")
-
-
-def _rows(server: Server, table: str) -> int:
-    query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
-    row = server.administrator.execute(query).fetchone()
-    assert row is not None
-    return int(row[0])
+    raise LoadTestError(f"the writer failed: {process.stderr.read().strip().rpartition(chr(10))[2]}")
 
 
 def empty(server: Server, scenario: Scenario) -> int:

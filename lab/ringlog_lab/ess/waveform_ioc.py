@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from ringlog_lab.ess.producer import points_of
+from ringlog_lab.ess.points import points_of
 
 READY = "the IOC updates its waveforms"
 _TYPES = {"int": np.int32, "double": np.float64}

@@ -98,13 +98,20 @@ def test_every_frame_that_was_made_is_in_the_log(ess: Outcome) -> None:
     assert all(one.disk > 0 and one.memory > 1e6 for one in stored)
 
 
-def test_frames_of_python_processes(tmp_path: Path) -> None:
-    options = ("--time", "1s", "--scenarios", "AAPS-0220", "--retrieved", "none", "--source", "python")
+def test_frames_of_the_program_in_c(tmp_path: Path) -> None:
+    # one table; one of two, both types of points; ten, whose names have more letters
+    names = "AAPS-0020,AAPS-0220,AAPS-0240,AAPS-0410"
+    options = ("--time", "1s", "--scenarios", names, "--retrieved", "none", "--source", "c")
     outcome = played(tmp_path, "ess", *options)
-    assert [row[0] for row in outcome.sections[0].tables[0].rows] == ["AAPS-0220, Python source"]
+    rows = [row[0] for row in outcome.sections[0].tables[0].rows]
+    assert rows == [f"{name}, source in C" for name in names.split(",")]
     # whole rows of 100 waveforms
-    assert outcome.counted[0].found >= 100
-    assert outcome.counted[0].found % 100 == 0
+    for one in outcome.counted[1:]:
+        assert one.found >= 100
+        assert one.found % 100 == 0
+    dropped = {one.key: one.ours for one in outcome.figures if one.key.endswith("dropped")}
+    assert dropped.keys() == {f"{name} dropped" for name in names.split(",")}
+    assert all(share is not None and 0 <= share <= 100 for share in dropped.values())
 
 
 def test_frames_are_retrieved_in_each_form(ess: Outcome) -> None:
