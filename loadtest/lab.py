@@ -11,6 +11,7 @@ EXPERIMENTS = {
     "sdalinac": "ringlog_lab.sdalinac.command:sdalinac",
     "half": "ringlog_lab.half.command:half",
     "soak": "ringlog_lab.soak.command:soak",
+    "turns": "ringlog_lab.soak.turns:turns",
 }
 """The experiments of the other papers, in the order of a report."""
 _ANY = {"ignore_unknown_options": True, "allow_extra_args": True}

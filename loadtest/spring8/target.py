@@ -45,7 +45,7 @@ def own_target(facility: Path, data: Path, users: int = 0) -> Iterator[Target]:
     The server's messages go to the folder of `facility`.
     """
     if users > _ORDINARY_USERS:
-        _make_room(facility, data, users)
+        prepare(facility, data, f"max_connections = {users + 100}\n")
     with serving(facility, data, keep=False) as server:
         fill(server.administrator, load_facility(facility))
         yield Target(
@@ -56,15 +56,15 @@ def own_target(facility: Path, data: Path, users: int = 0) -> Iterator[Target]:
         )
 
 
-def _make_room(facility: Path, data: Path, users: int) -> None:
-    """Makes the database, with an operator's setting for more connections than usual."""
+def prepare(facility: Path, data: Path, settings: str) -> None:
+    """Makes the database, with an operator's settings of PostgreSQL."""
     command = [*_RINGLOG, "init", "--facility", str(facility), "--data", str(data)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise LoadTestError(done.stderr.strip())
     (file,) = data.glob("postgresql-*/conf.d/50-site.conf")
-    with file.open("a") as settings:
-        settings.write(f"max_connections = {users + 100}\n")
+    with file.open("a") as opened:
+        opened.write(settings)
 
 
 def given_target(url: str, reader: str | None, dsn: str) -> Target:

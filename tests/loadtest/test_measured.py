@@ -27,8 +27,10 @@ from ringlog_lab.measurements import KEPT
 from ringlog_lab.native_load import CONTENDERS, Measurement
 from ringlog_lab.published import page
 from ringlog_lab.soak.drift import Verdict
+from ringlog_lab.soak.inside import Inside, Statement, tables_of
 from ringlog_lab.soak.plan import DAY, Run, foreseen, mondays, planned, row_time, with_weeks
 from ringlog_lab.soak.report import judged
+from ringlog_lab.soak.turns import Turn, _figures
 from ringlog_lab.soak.watch import EACH, EXPECTED, MEMORY, SERIES, Look, each_row
 from ringlog_lab.soak.writers import acknowledged
 from servers import ringlog
@@ -322,6 +324,58 @@ def test_weeks_leave_the_log_and_some_the_archive(tmp_path: Path) -> None:
         with_weeks(file.read_text(), tmp_path)
 
 
+# half a day of 1,000 rows: of a put's 100 µs half are in a statement of it, and a round took a fourth of all
+INSIDE = Inside(
+    seconds=DAY / 2,
+    start=1,
+    rows=1000,
+    statements=[
+        Statement("select put_… ($1)", True, 1000, 0.09, 9000, 100, 80_000, 10),
+        Statement("update online.… set", False, 1000, 0.05, 4000, 100, 40_000, 5),
+    ],
+    put=0.09,
+    other=0.03,
+    hit=9000,
+    read=100,
+    wal=80_000,
+    images=10,
+    heights={"1": 58, "2": 2},
+    dead={"online": 1200, "log": 0},
+    vacuums=7,
+    analyzes=9,
+    relations=5000,
+    catalogue=150_000_000,
+    backends=[("ringlog group commit", 3_000_000), ("checkpointer", 1_000_000)],
+    plans=2_500_000,
+    contexts=40_000_000,
+)
+
+
+def test_postgresqls_own_figures_are_those_of_a_row_and_a_half_day() -> None:
+    slower = [replace(one, seconds=one.seconds * 1.5) for one in INSIDE.statements]
+    later = replace(INSIDE, seconds=DAY, rows=3000, put=0.3, statements=slower, wal=240_000)
+    own, statements = tables_of([INSIDE, later], DAY)
+    assert own.rows[0] == [
+        *("0.50", "90.0", "25.0", "9", "0.1", "80", "0.01", "1,200", "7 / 9", "58 of 1, 2 of 2", "5,000"),
+        *("150.0", "2.50", "40.0", "4.0 / 3.0"),
+    ]
+    # of the 2,000 rows of the second half day
+    assert own.rows[1][:6] == ["1.00", "150.0", "9.1", "4.5", "0.05", "120"]
+    assert statements.rows[0][:4] == ["select put_… ($1)", "1,000", "90.0", "135.0"]
+    assert statements.rows[1][:4] == ["inside: update online.… set", "1,000", "50.0", "75.0"]
+    # a new start counts its rows from the beginning of the record
+    assert tables_of([INSIDE, replace(later, start=2)], DAY)[0].rows[1][1] == "100.0"
+
+
+def test_turns_are_compared_in_pairs() -> None:
+    new = [Turn(100, 0.001 * number, 0.01, 0.0005) for number in (1, 2, 3)]
+    old = [replace(one, p50=one.p50 * ratio) for one, ratio in zip(new, (1.1, 1.3, 1.2), strict=True)]
+    median, p99, cpu = _figures({"old": old, "new": new})
+    assert median.ours == pytest.approx(120)
+    assert median.different == "110 to 130 % in 3 pairs of turns"
+    assert (p99.ours, cpu.ours) == (100, 100)
+
+
 def test_a_run_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     plan = planned(1, 3, 2, "a", NOW)
     run = Run.begun(tmp_path, plan)
@@ -336,6 +390,9 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     assert acknowledged(run.calls(0)) == {0: 2, 1: 1}
     assert run.calls(0).read_bytes() == whole
     run.add(looks_of(1)[3])
+    run.add(INSIDE)
+    with (tmp_path / "insides").open("ab") as file:
+        file.write(b'{"seconds": 4')
     with (tmp_path / "looks").open("ab") as file:
         file.write(b'{"seconds": 4')
     later = Run.begun(tmp_path, planned(1, 3, 2, "a", NOW + timedelta(days=30)))
@@ -344,6 +401,7 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     assert later.plan == run.plan
     assert (later.state.starts, later.state.password) == (3, "secret")
     assert later.looks() == looks_of(1)[3:5]
+    assert later.insides() == [INSIDE]
     assert later.rows() == 4
     for other in ((2, 3, 2, "a"), (1, 2, 2, "a"), (1, 3, 3, "a"), (1, 3, 2, "b")):
         with pytest.raises(LoadTestUsageError, match="a run of --days 1 --tables 3 --thin 2"):

@@ -31,7 +31,7 @@ class Run:
     def words(self, seconds: float | None = None) -> list[str]:
         """The words after `ringlog loadtest`."""
         each = 60 * self.length if seconds is None else seconds
-        if self.experiment == "soak":
+        if self.experiment in ("soak", "turns"):
             length = ["--days", f"{max(_LEAST_DAYS, each * _DAYS_A_SECOND):.3f}"]
         else:
             length = ["--time", f"{each:g}s"]
@@ -50,6 +50,7 @@ RUNS = (
     Run("columns", "004, figure 4", "columns", 21, 1, 5, room=15),
     Run("users", "004, users", "users", 10, 2, 5, room=15),
     Run("soak", "004, fourteen days", "soak", 1, 70, 5, room=20),
+    Run("turns", "004, fourteen days", "turns", 1, 70, 40, room=30),
     Run("sdalinac", "000 and 001", "sdalinac", 40, 1, 10, room=30),
     Run("half", "002", "half", 57, 1, 40, "--minutes 0.1,0.25,0.5,1 --hours 10", room=30),
     # no scenario is left out because the disk is too slow for it: then frames are dropped, as in the paper

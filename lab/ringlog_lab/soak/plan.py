@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import psutil
@@ -16,7 +17,10 @@ from ringlog.loadtest.calls import RECORD
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.readings import SETS
 from ringlog.schema.facility import Facility, Table
+from ringlog_lab.soak.inside import Inside
 from ringlog_lab.soak.watch import Look
+
+T = TypeVar("T")
 
 DAY = 86_400.0
 """seconds"""
@@ -27,7 +31,7 @@ RETENTION = timedelta(days=3)
 PROCESSES = 3
 _TENTH = 10
 _STEP = 3600.0
-_STEPS = 40
+_STEPS, _HALVES = 40, 28
 _AHEAD = timedelta(weeks=5)
 """The rows end this long before now: no week of theirs is one of those that a new server makes ahead."""
 _MICROSECOND = timedelta(microseconds=1)
@@ -57,6 +61,11 @@ class Plan:
     def step(self) -> float:
         """Simulated seconds between two looks."""
         return min(_STEP, self.seconds / _STEPS)
+
+    @property
+    def half_day(self) -> float:
+        """Simulated seconds between two records of PostgreSQL's own figures."""
+        return min(DAY / 2, self.seconds / _HALVES)
 
     def moment(self, seconds: float) -> datetime:
         """The simulated time after these seconds, in UTC."""
@@ -166,10 +175,10 @@ class Run:
         self.archive.mkdir(exist_ok=True)
         self.facility.write_text(with_weeks(facility, self.archive))
         # without a line that a kill has cut
-        looks = self.looks()
-        (self.folder / "looks").unlink(missing_ok=True)
-        for look in looks:
-            self.add(look)
+        for name, there in (("looks", self.looks()), ("insides", self.insides())):
+            (self.folder / name).unlink(missing_ok=True)
+            for one in there:
+                self.add(one)
         self.state.starts += 1
         self.state.processes = []
         self.save()
@@ -193,27 +202,33 @@ class Run:
         return sum(file.stat().st_size for file in files if file.exists()) // RECORD.size
 
     def looks(self) -> list[Look]:
-        file = self.folder / "looks"
-        return [*_whole(file.read_bytes())] if file.exists() else []
+        return self._read("looks", Look)
 
-    def add(self, look: Look) -> None:
-        with (self.folder / "looks").open("ab") as file:
-            file.write(msgspec.json.encode(look) + b"\n")
+    def insides(self) -> list[Inside]:
+        return self._read("insides", Inside)
+
+    def _read(self, name: str, kind: type[T]) -> list[T]:
+        file = self.folder / name
+        return [*_whole(file.read_bytes(), kind)] if file.exists() else []
+
+    def add(self, one: Look | Inside) -> None:
+        with (self.folder / ("looks" if isinstance(one, Look) else "insides")).open("ab") as file:
+            file.write(msgspec.json.encode(one) + b"\n")
 
     def remove(self) -> None:
         """Removes the run's files, and nothing else."""
         for folder in (self.server, self.archive):
             shutil.rmtree(folder, ignore_errors=True)
-        names = ("soak.json", "looks", "facility.toml", "facility.log")
+        names = ("soak.json", "looks", "insides", "facility.toml", "facility.log")
         for file in [*map(self.folder.joinpath, names), *map(self.calls, range(PROCESSES))]:
             file.unlink(missing_ok=True)
 
 
-def _whole(content: bytes) -> Iterator[Look]:
-    """The looks; a kill may have cut a line."""
+def _whole(content: bytes, kind: type[T]) -> Iterator[T]:
+    """The records; a kill may have cut a line."""
     for line in content.splitlines():
         with suppress(msgspec.DecodeError):
-            yield msgspec.json.decode(line, type=Look)
+            yield msgspec.json.decode(line, type=kind)
 
 
 def shares(tables: Sequence[Table]) -> list[float]:

@@ -12,6 +12,7 @@ from ringlog.loadtest.experiment.server import Server
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.schema.facility import Facility
 from ringlog_lab.soak.drift import TOLERANCE, Drift, Verdict, drift
+from ringlog_lab.soak.inside import tables_of
 from ringlog_lab.soak.plan import DAY, ONLINE, PROCESSES, RETENTION, Run, chosen_tables, foreseen, mondays
 from ringlog_lab.soak.watch import (
     EACH,
@@ -28,8 +29,9 @@ from ringlog_lab.stage import Stage
 
 if TYPE_CHECKING:
     from ringlog.loadtest.spring8.recorded import Records
+    from ringlog_lab.soak.found import Found
 
-_SOURCE = (
+SOURCE = (
     "A. Yamashita et al. (SPring-8): RDBMS on Linux for Accelerator Control; it ran for fourteen days "
     "without deterioration"
 )
@@ -81,33 +83,23 @@ def outcome(stage: Stage, server: Server, facility: Facility, run: Run) -> Outco
     from ringlog.loadtest.spring8 import recorded
     from ringlog_lab.soak.found import look_for
 
-    joined = stage.folder / "calls"
-    joined.write_bytes(b"".join(run.calls(process).read_bytes() for process in range(PROCESSES)))
-    records = recorded.Recorded(joined)
-    records.catch_up()
-    written, looks = recorded.well(records.all), run.looks()
+    every = calls_of(run)
+    written, looks = recorded.well(every), run.looks()
     found = look_for(server, facility, written)
     drifts = judged(looks, _latencies(written, looks, run.plan.begin))
-    failed = len(records.all) - len(written)
+    failed = len(every) - len(written)
     calls, end = recorded.calls(written), looks[-1]
     normal, fewer = foreseen(run.plan, facility)
     resumed = run.state.starts - 1
     times = {0: "was not resumed", 1: "was resumed once"}.get(resumed, f"was resumed {resumed} times")
     return stage.finish(
         "Fourteen days at the normal rate (papers/004)",
-        _SOURCE,
+        SOURCE,
         f"{end.seconds / DAY:.3g} of {run.plan.days:g} days of the rows' time, in "
         f"{in_words(round(end.clock))} of load. {_thinned(run, facility)}: "
         f"{len(written):,} rows; in all its days the normal rate is {normal:,} rows, of "
         f"these tables {fewer:,}. The run {times}.",
-        [
-            Counted(
-                "rows in log and archive, and in the rings those of the last round",
-                found.acknowledged - found.past_retention - found.left_out,
-                found.found - (found.of_rings - found.in_rings),
-                found.altered,
-            )
-        ],
+        [counted("rows", found)],
         [
             Figure("rows", "rows acknowledged", "rows/s", len(written) / end.clock),
             Figure("failed", "calls that failed, and were repeated", "calls", float(failed)),
@@ -128,9 +120,31 @@ def outcome(stage: Stage, server: Server, facility: Facility, run: Run) -> Outco
         [
             _verdicts(drifts, _round(run, facility), end.seconds / DAY),
             _expected(server, facility, run, looks, found.past_retention, found.left_out),
+            Section("Inside PostgreSQL", (), tables_of(run.insides(), DAY)),
             _pictures(drifts, looks),
         ],
         _METHOD,
+    )
+
+
+def calls_of(run: Run) -> "Records":
+    """The records of all its calls."""
+    from ringlog.loadtest.spring8 import recorded
+
+    joined = run.folder / "joined"
+    joined.write_bytes(b"".join(run.calls(process).read_bytes() for process in range(PROCESSES)))
+    records = recorded.Recorded(joined)
+    records.catch_up()
+    joined.unlink()
+    return records.all
+
+
+def counted(what: str, found: "Found") -> Counted:
+    return Counted(
+        f"{what} in log and archive, and in the rings those of the last round",
+        found.acknowledged - found.past_retention - found.left_out,
+        found.found - (found.of_rings - found.in_rings),
+        found.altered,
     )
 
 

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(900)
 
 def played(folder: Path, experiment: str, *options: str) -> Outcome:
     """Runs an experiment to its end and checks the common parts."""
-    done = ringlog("loadtest", experiment, "--output", folder, *options, timeout=420)
+    done = ringlog("loadtest", experiment, "--output", folder, *options, timeout=800)
     assert done.returncode == 0, done.stdout + done.stderr
     outcome = read_outcome(folder / f"{experiment}.json")
     assert outcome.experiment == experiment
@@ -263,10 +263,32 @@ def test_days_of_load_go_on_after_kills(tmp_path: Path) -> None:
     found = re.search(r"^1 weeks began .* (\d+) partitions are expected, (\d+) are there", weeks.text[0])
     assert found is not None
     assert found[1] == found[2]
+    # of half days of this run, which has 28, and once more after the kills
+    (own, statements) = next(one.tables for one in outcome.sections if one.heading == "Inside PostgreSQL")
+    assert len(own.rows) >= 28
+    assert all(float(row[1]) > 0 for row in own.rows[:20])
+    assert any(row[0].startswith("inside: ") for row in statements.rows)
     verdicts = {row[0]: row[-2] for row in outcome.sections[0].tables[0].rows}
     assert verdicts["memory of the gateway"] != "gets worse"
     assert not [*run.iterdir()]
     shutil.rmtree(run.parent)
+
+
+def test_last_days_beside_first_ones_in_turns(tmp_path: Path) -> None:
+    scale = ("--days", "0.035", "--tables", "2", "--thin", "30")
+    outcome = played(tmp_path, "turns", *scale, "--facility", str(QUICK))
+    # 11 rows/s of the two tables, one in 30, of all days and of two sevenths of them
+    rows = 0.035 * 86_400 * 11 / 30
+    assert [one.acknowledged for one in outcome.counted] == pytest.approx([rows, rows * 2 / 7], abs=2)
+    turns = outcome.sections[0].tables[0]
+    assert [row[0] for row in turns.rows] == [str(number) for number in range(1, 9)]
+    assert sum(int(row[-1].replace(",", "")) for row in turns.rows) == outcome.counted[1].acknowledged
+    assert {one.key for one in outcome.figures} == {"ratio p50", "ratio p99", "ratio cpu"}
+    assert all(one.ours for one in outcome.figures)
+    assert [one.heading for one in outcome.sections[1:]] == [
+        "Inside PostgreSQL, old",
+        "Inside PostgreSQL, new",
+    ]
 
 
 def test_deterioration_is_reported_only_if_the_data_show_it() -> None:
