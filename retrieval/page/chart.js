@@ -8,12 +8,12 @@ import { Figures } from "./figures.js";
 import { breakable, timeText } from "./format.js";
 import { legend } from "./legend.js";
 import { isWaveform } from "./series.js";
-import { setAxis, state } from "./state.js";
-import { facility } from "./zones.js";
+import { setAxis } from "./state.js";
 import { Pairs } from "./pairs.js";
 import { Trend } from "./trend.js";
 import { Values } from "./values.js";
 import { Waveform } from "./waveform.js";
+import { zoneName } from "./zones.js";
 
 const VIEWS = { trend: Trend, compare: Trend, capture: Captured, values: Values, histogram: Figures, spectrum: Figures, pairs: Pairs };
 
@@ -133,7 +133,7 @@ export class Chart {
     const [{ options, data }] = panels;
     const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash, one.kind]),
       options.padding, options.axes.map((axis) => [axis.stroke, axis.label, axis.side]), options.bands.length,
-      Object.entries(options.scales).map(([name, scale]) => [name, scale.dir, scale.distr]), state.zone, facility.zone, theme()]);
+      Object.entries(options.scales).map(([name, scale]) => [name, scale.dir, scale.distr]), zoneName(), theme()]);
     if (this.drawn && this.shape === shape && this.view.isTime) {
       this.drawn.batch(() => {
         for (const [name, scale] of Object.entries(options.scales)) this.drawn.scales[name].range = scale.range;

@@ -1,9 +1,12 @@
 """The page in Debian's chromium: positions of elements, addresses, drawings."""
 
+import re
 from datetime import datetime
 from urllib.parse import quote
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
+
+from waiting import wait_until
 
 CHROMIUM = "/usr/bin/chromium"
 # root cannot use its sandbox; it must not contact Google's hosts
@@ -44,8 +47,43 @@ def place(element: Locator) -> FloatRect:
     return box
 
 
+def settled(page: Page) -> None:
+    """Waits until the charts are read and drawn. Until then they may be drawn anew, or in another size, which
+    ends a drag."""
+    expect(page.locator(".chart canvas").first).to_be_visible()
+    # the server has answered which zone this is
+    expect(page.locator("#zone [value=facility]")).to_have_text(re.compile(r"\("))
+    expect(page.locator(".chart.busy")).to_have_count(0)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def pointed(over: Locator, share: float, below: float, words: str = "") -> str:
+    """Points at a share of a drawing's width, so far below its top, until the box at the pointer has these
+    words (a regular expression); the text of the box. A chart that is drawn again forgets the pointer."""
+    boxes: list[str] = []
+
+    def found() -> str | None:
+        box = place(over)
+        x, y = box["x"] + box["width"] * share, box["y"] + below
+        over.page.mouse.move(x - 1, y)
+        over.page.mouse.move(x, y)
+        boxes[:] = over.locator(".pointer").all_text_contents()
+        return next((text for text in boxes if re.search(words, text, re.DOTALL)), None)
+
+    text = wait_until(found, lambda: boxes)
+    assert text is not None
+    return text
+
+
+def picture(page: Page) -> str:
+    """The first chart's canvas, as the address of its picture."""
+    settled(page)
+    return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
+
+
 def colours(page: Page) -> int:
     """The number of colours on the first chart's canvas: more than a few if something is drawn."""
+    settled(page)
     found = page.evaluate(
         """() => {
             const canvas = document.querySelector(".chart canvas"), { width, height } = canvas;

@@ -4,7 +4,7 @@ import re
 
 import psycopg
 import pytest
-from chromium import SPAN, chart_of, colours, place
+from chromium import SPAN, chart_of, colours, place, settled
 from known_rows import BEGIN, ROWS
 from playwright.sync_api import Page, Request, expect
 
@@ -40,6 +40,7 @@ def test_a_signal_dragged_on_a_chart_has_an_axis_of_its_unit(page: Page) -> None
 
 def test_a_drag_zooms_and_back_goes_back(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
+    settled(page)
     box = place(page.locator(".u-over"))
     with page.expect_request(re.compile("api/v1/trend")) as narrow:
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 100)
@@ -63,7 +64,7 @@ def test_samples_far_apart_are_points(page: Page, web) -> None:
     )
     span = "from=2026-06-01T11:58:00Z&to=2026-06-01T12:06:00Z&utc=1"
     page.goto(chart_of("sr_vac_ccg_1/pressure", span=span))
-    expect(page.locator(".legend")).to_contain_text("1")
+    settled(page)
     drawn = page.evaluate(
         """() => {
             const canvas = document.querySelector(".chart canvas"), over = document.querySelector(".u-over");
@@ -86,6 +87,7 @@ def test_samples_far_apart_are_points(page: Page, web) -> None:
 @pytest.mark.parametrize("where", ["with Shift", "on the axis of time"])
 def test_a_drag_moves_the_time(page: Page, where: str) -> None:
     page.goto(chart_of("every_type/a_real"))
+    settled(page)
     box = place(page.locator(".u-over" if where == "with Shift" else ".u-axis >> nth=0"))
     plot = place(page.locator(".u-over"))
     if where == "with Shift":

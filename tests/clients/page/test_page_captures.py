@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from chromium import place
+from chromium import pointed
 from playwright.sync_api import Page, expect
 from webs import Web
 
@@ -44,17 +44,8 @@ def test_captures(page: Page, web: Web) -> None:
     stats = chart.locator("[data-signal='every_type/a_real'] .stats")
     expect(stats).to_have_text("least -20 · mean -5.5 · greatest 9 · last 9 · 30 samples")
     expect(chart.locator(".happened summary")).to_contain_text("1 capture")
-    time = re.compile(r"\+0\.(49|50)\d s · 2026-06-06 12:00:00\.7.*every_type/a_real", re.DOTALL)
-
-    def is_shown() -> bool:
-        """The pointer's time and signal; a chart that is drawn again forgets the pointer."""
-        box = place(chart.locator(".u-over"))
-        x, y = box["x"] + box["width"] * 2.5 / 3, box["y"] + box["height"] / 2
-        page.mouse.move(x - 1, y)
-        page.mouse.move(x, y)
-        return any(time.match(text) for text in chart.locator(".pointer").all_text_contents())
-
-    wait_until(is_shown)
+    time = r"^\+0\.(49|50)\d s · 2026-06-06 12:00:00\.7.*every_type/a_real"
+    pointed(chart.locator(".u-over"), 2.5 / 3, 100, time)
     states = page.locator(".chart").filter(has=page.locator("[data-signal='every_type/a_varchar']"))
     expect(states.locator("[data-signal='every_type/a_varchar'] .value")).to_have_text("tripped")
     # the link shows the same

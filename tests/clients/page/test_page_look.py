@@ -7,7 +7,7 @@ from math import dist
 from urllib.parse import quote
 
 import pytest
-from chromium import SPAN, cells, chart_of, cursors, place
+from chromium import SPAN, cells, chart_of, cursors, picture, place, pointed, settled
 from known_rows import HELD, ROWS, row, time_of
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
@@ -25,7 +25,7 @@ REAL, INT, DOUBLE = (quote(f"every_type/{name}", safe="") for name in ("a_real",
 def chart(page: Page, *parts: str, span: str = SPAN) -> Locator:
     """Opens a chart of these parts; its drawing."""
     page.goto(f"/#{parts_of(*parts)}&{span}")
-    expect(page.locator(".chart canvas")).to_be_visible()
+    settled(page)
     return page.locator(".u-over")
 
 
@@ -42,19 +42,14 @@ def drag(page: Page, box: Locator, begin: tuple[float, float], end: tuple[float,
             page.mouse.up()
 
 
-def picture(page: Page) -> str:
-    return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
-
-
 def test_the_pointer_shows_the_time_and_the_values_there(page: Page) -> None:
-    box = place(chart(page, "trend", REAL, INT))
+    over = chart(page, "trend", REAL, INT)
     # the four minutes begin 20 s before the rows, which are a second apart
-    page.mouse.move(box["x"] + box["width"] * (20 + 100.1) / 240, box["y"] + 50)
-    pointer = page.locator(".pointer")
-    expect(pointer).to_contain_text(re.compile(r"2026-01-01 00:00:00\.\d{3}"))
-    expect(pointer).to_contain_text(f"every_type/a_real{row(100)['a_real']}")
+    value = f"every_type/a_real{row(100)['a_real']}"
+    pointed(over, (20 + 100.1) / 240, 50, rf"2026-01-01 00:00:00\.\d{{3}}.*{re.escape(value)}")
+    box = place(over)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 100)
-    expect(pointer).to_have_count(0)
+    expect(page.locator(".pointer")).to_have_count(0)
 
 
 def test_values_are_zoomed_moved_and_freed(page: Page) -> None:
@@ -123,13 +118,12 @@ def test_a_held_value_is_drawn_as_steps(page: Page, held: None) -> None:
     shown = {}
     for line in ("", ";line=steps", ";line=straight"):
         page.goto("about:blank")
-        box = place(chart(page, "trend", name + line, span=span))
+        over = chart(page, "trend", name + line, span=span)
         expect(page.locator(".legend")).to_contain_text("bpm/x_set")
         shown[line] = picture(page)
     assert shown[""] == shown[";line=steps"] != shown[";line=straight"]
     # 2.9 of 9 seconds
-    page.mouse.move(box["x"] + box["width"] * 2.9 / 9, box["y"] + 50)
-    expect(page.locator(".pointer")).to_contain_text("bpm/x_set1.5")
+    pointed(over, 2.9 / 9, 50, r"bpm/x_set1\.5 mm$")
 
 
 def test_the_legend_hides_and_shows(page: Page) -> None:
@@ -229,6 +223,7 @@ def test_times_in_the_facilitys_zone_or_another(page: Page) -> None:
 def test_one_zoom_of_several_charts_is_one_step(page: Page) -> None:
     page.goto(f"/#{parts_of('trend', REAL)}&{parts_of('trend', DOUBLE)}&{parts_of('trend', INT)}&{SPAN}")
     expect(page.locator(".chart canvas")).to_have_count(3)
+    settled(page)
     drag(page, page.locator(".u-over").first, (0.25, 0.5), (0.75, 0.52))
     expect(page).not_to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
     page.go_back()
@@ -258,6 +253,7 @@ def test_charts_above_each_other_have_one_axis_of_time(page: Page) -> None:
     (narrow,) = axes()
     page.get_by_role("button", name="Close this chart").first.click()
     expect(over).to_have_count(2)
+    wait_until(lambda: len(axes()) == 1)
     (wide,) = axes()
     assert wide[1] > narrow[1]
 

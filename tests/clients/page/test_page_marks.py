@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 
-from chromium import chart_of, place
+from chromium import chart_of, pointed
 from playwright.sync_api import Browser, expect
 from webs import Web
 
@@ -43,11 +43,9 @@ def test_marks(browser: Browser, web: Web) -> None:
     assert begin == datetime(2026, 6, 5, 12, 2, 30, tzinfo=UTC)
     assert until == datetime(2026, 6, 5, 12, 4, tzinfo=UTC)
     assert rest == ["RF conditioning", ["every_type/a_real"], OPERATOR.user]
-    box = place(page.locator(".u-over"))
-    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 100)
-    expect(page.locator(".pointer .noted")).to_have_text(f"RF conditioning ({OPERATOR.user})")
-    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 100)
-    expect(page.locator(".pointer .noted")).to_have_count(0)
+    over = page.locator(".u-over")
+    pointed(over, 0.3, 100, rf"RF conditioning \({OPERATOR.user}\)$")
+    assert "RF conditioning" not in pointed(over, 0.7, 100)
     happened.locator("summary").click()
     happened.get_by_role("button", name="Correct").click()
     form.get_by_label("Text").fill("RF conditioning, station 2")

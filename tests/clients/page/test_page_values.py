@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from chromium import cells, chart_of, colours, cursors, place
+from chromium import cells, chart_of, colours, cursors, picture, place, settled
 from known_rows import BEGIN, ROWS, WAVEFORMS, row, time_of
 from playwright.sync_api import Page, expect
 
@@ -31,7 +31,7 @@ def test_two_cursors_show_values_and_their_difference(page: Page) -> None:
 
 def test_a_cursor_is_dragged(page: Page) -> None:
     page.goto(chart_of("every_type/a_real", "every_type/a_varchar"))
-    expect(page.locator(".chart canvas")).to_be_visible()
+    settled(page)
     page.get_by_role("button", name="Cursors").click()
     box, plot = place(page.locator(".cursor-a")), place(page.locator(".u-over"))
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
@@ -124,27 +124,16 @@ def test_points_are_read_as_a_table(page: Page) -> None:
     assert rows.nth(1).locator("th, td").all_inner_texts()[:2] == ["2025-12-31 23:58:21.000", "-88999997"]
 
 
-def picture(page: Page) -> str:
-    """The chart when it is read and drawn: its size may change in the next frame."""
-    expect(page.locator(".chart.busy")).to_have_count(0)
-    return str(
-        page.locator(".chart canvas").evaluate(
-            "canvas => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>"
-            " done(canvas.toDataURL()))))"
-        )
-    )
-
-
 @pytest.fixture
 def pressures(web) -> str:
     """A span of 300 pressures, of which each 60th is 0."""
     web.server.sql(
         "insert into log.sr_vac (seq_no, time, pressure_1)"
-        " select 1, timestamptz '2026-06-02 12:00Z' + step * interval '1 s',"
+        " select 1, timestamptz '2026-06-08 12:00Z' + step * interval '1 s',"
         " case when step % 60 > 0 then 1e-8 * 10 ^ (step % 3) else 0 end"
         " from generate_series(0, 299) step on conflict do nothing"
     )
-    return "from=2026-06-02T12:00:00Z&to=2026-06-02T12:10:00Z&utc=1"
+    return "from=2026-06-08T12:00:00Z&to=2026-06-08T12:10:00Z&utc=1"
 
 
 def test_a_logarithmic_axis(page: Page) -> None:
@@ -241,6 +230,7 @@ def test_the_bars_of_a_histogram_begin_at_0(page: Page) -> None:
     """180 readings, evenly spread: 2 to 4 in each bar, so the lowest is about half of the highest."""
     page.goto(chart_of("every_type/a_real", mode="histogram"))
     expect(page.locator(".legend")).to_contain_text("180 samples")
+    settled(page)
     low, high = page.evaluate(
         """() => {
             const canvas = document.querySelector(".chart canvas"), { width, height } = canvas, heights = [];

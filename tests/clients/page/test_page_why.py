@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from chromium import chart_of, place
+from chromium import chart_of, place, settled
 from playwright.sync_api import Page, expect
 from webs import Web
 
@@ -39,7 +39,7 @@ def test_a_click_on_a_gap_says_why(page: Page, web: Web, old: None) -> None:
     query = "select ringlog.report_events('every_type', 'why', %s)"
     web.server.sql(query, [json.dumps([gap])], login=web.server.writer)
     page.goto(chart_of("every_type/a_real", "every_type/a_double", span=SPAN))
-    expect(page.locator(".legend")).to_contain_text("every_type/a_real")
+    settled(page)
     box = place(page.locator(".u-over"))
 
     def click(minute: float) -> None:
@@ -60,16 +60,17 @@ def test_no_line_leads_over_a_shaded_time(page: Page, web: Web) -> None:
     """Three rows are few, but an event says that they are missing; two others have no event."""
     web.server.sql(
         "insert into log.every_type (seq_no, time, a_real)"
-        " select 1, timestamptz '2026-06-03 12:00Z' + step * interval '1 s', step"
+        " select 1, timestamptz '2026-06-04 12:00Z' + step * interval '1 s', step"
         " from generate_series(0, 39) as step where step not in (10, 11, 12, 30, 31)"
     )
     web.server.sql(
         "insert into ringlog.event (spool, number, table_name, kind, time, until, rows, message)"
-        " select 'broken', 1, 'every_type', 'gap', '2026-06-03 12:00:09Z', '2026-06-03 12:00:13Z', 3, ''"
+        " select 'broken', 1, 'every_type', 'gap', '2026-06-04 12:00:09Z', '2026-06-04 12:00:13Z', 3, ''"
     )
-    span = "from=2026-06-03T12:00:00Z&to=2026-06-03T12:00:40Z&utc=1"
+    span = "from=2026-06-04T12:00:00Z&to=2026-06-04T12:00:40Z&utc=1"
     page.goto(chart_of("every_type/a_real", span=span))
     expect(page.locator(".happened summary")).to_have_text("Meanwhile: 1 gap")
+    settled(page)
     # the share of the columns of pixels from one second to another that have the line's colour
     drawn = r"""([from, to]) => {
         const find = (selector) => document.querySelector(selector), canvas = find(".chart canvas");
