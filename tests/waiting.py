@@ -1,5 +1,7 @@
 """Waiting for events, with room for busy machines."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -98,3 +100,13 @@ def one_sleeps(connection: psycopg.Connection[Any]) -> bool:
     """Whether a process of PostgreSQL runs pg_sleep."""
     query = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
     return connection.execute(query).fetchone() != (0,)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process without processor time, as on a busy machine."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -1,7 +1,7 @@
 """System procedures and views through the gateway: consoles, SQLAlchemy, pymssql's bulk copy."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pymssql
@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy
 
 from tds_clients import Clients
-from waiting import PATIENCE, one_sleeps, wait_until
+from waiting import PATIENCE, one_sleeps, stopped, wait_until
 
 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
@@ -63,24 +63,21 @@ def test_sp_sysmon_with_the_gateways_part(clients: Clients) -> None:
     server = clients.server
     puts = 10
 
-    def put() -> None:
-        with (
-            psycopg.connect(server.dsn, autocommit=True) as admin,
-            clients.pymssql(server.writer) as connection,
-            connection.cursor() as cursor,
-        ):
-            sleeping = (
-                "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
-            )
-            wait_until(lambda: admin.execute(sleeping).fetchone() != (0,))
+    with (
+        psycopg.connect(server.dsn, autocommit=True) as admin,
+        clients.pymssql(server.writer) as connection,
+        connection.cursor() as cursor,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reported = pool.submit(clients.tsql, server.reader, "sp_sysmon '00:00:04'", section="5.0")
+        sleeping = "select pid from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
+        [(pid,)] = wait_until(lambda: admin.execute(sleeping).fetchall())
+        # its interval is not over before all have been put
+        with stopped(pid):
             for number in range(puts):
                 values = (number % 20 + 1, f"2032-01-01 00:{number:02}", 1.5, 2.5, 3.5, 1)
                 cursor.callproc("put_sr_vac", values)
-
-    writer = threading.Thread(target=put)
-    writer.start()
-    answer = clients.tsql(server.reader, "sp_sysmon '00:00:04'", section="5.0")
-    writer.join()
+        answer = reported.result()
     titles = [row[0] for row in answer.rows if "per sec" in row]
     assert titles[-3:] == ["Network I/O (KB)", "Transactions of group commit", "Procedure"]
     found = {row[0]: row for row in answer.rows}

@@ -1,10 +1,8 @@
 """Cancelling a running request, and continuing on the same connection."""
 
-import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +17,7 @@ from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, batch7, dbrpc, language
 from raw_tds import Param as RawParam
 from servers import Login, RunningServer
 from tds_clients import PLAIN, Admin, Clients, Param
-from waiting import one_sleeps, wait_until
+from waiting import one_sleeps, stopped, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
@@ -157,16 +155,6 @@ def test_a_client_that_disconnects_ends_its_query(
         client.send(NORMAL, language("select pg_sleep(60) as left_alone"))
         wait_until(lambda: running(admin, "left_alone"))
     wait_until(lambda: not running(admin, "left_alone"), lambda: "nobody waits for it any more")
-
-
-@contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """A process without processor time, as on a busy machine."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
 
 import psutil
 import pymssql
@@ -19,7 +18,7 @@ from raw_client import RawClient
 from ringlog.server.processes.descriptors import raise_file_limit
 from servers import Login, RunningServer
 from tds_clients import VERSIONS, Admin, Clients, Param, rows_of
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -100,10 +99,11 @@ def test_an_idle_session_gives_its_connection_to_others(
         kept.batch("create table #kept (a int) insert #kept values (5)")
         kept_pid, given_pid = number(kept.batch(PID)), number(given.batch(PID))
         for _ in range(most_connections):
-            busy = others.enter_context(session(server))
-            assert number(busy.batch("begin transaction select 1")) == 1
+            answer = others.enter_context(session(server)).batch("begin transaction select 1")
             if not is_connected(given_pid):
                 break
+            # its process may have ended after this look: then nothing is left for the next session
+            assert number(answer) == 1
         assert is_connected(kept_pid)
         assert not is_connected(given_pid)
         assert number(kept.batch("select a from #kept")) == 5
@@ -278,6 +278,8 @@ def has_ended(client: socket.socket) -> bool:
 
 # gateway/src/admission.rs
 MOST_UNKNOWN_OF_ONE = 2048
+# gateway/src/client/error.rs: seconds
+LOGIN_TIMEOUT = 30
 
 
 def test_too_many_unfinished_logins(server: RunningServer) -> None:
@@ -288,19 +290,32 @@ def test_too_many_unfinished_logins(server: RunningServer) -> None:
         def another() -> socket.socket:
             return half_open.enter_context(socket.create_connection((server.host, server.port), PATIENCE))
 
+        began = time.monotonic()
+
+        def stays(client: socket.socket) -> bool:
+            """Whether it is open, or has waited so long that it was closed for that."""
+            return not has_ended(client) or time.monotonic() - began >= LOGIN_TIMEOUT
+
         oldest, next_oldest, *others = [another() for _ in range(MOST_UNKNOWN_OF_ONE + 1)]
         assert oldest.recv(1) == b""
-        # this one not: they are not those that have waited for 30 s
-        assert not has_ended(next_oldest)
+        assert stays(next_oldest)
         with session(server) as client:
             assert number(client.batch("select 1")) == 1
         assert next_oldest.recv(1) == b""
-        assert not has_ended(others[0])
+        assert stays(others[0])
 
 
 def test_refusals_are_logged_without_secrets(server: RunningServer) -> None:
-    written = Path(server.data.with_name("served.stderr")).read_text()
-    assert "wrong" not in written
+    log, guess = server.data.with_name("served.stderr"), Login("refused_once", "a-guess-6130")
+
+    def is_logged() -> bool:
+        """The log leaves out lines when there are many, as of the refusals of other tests."""
+        with Client7(server.host, server.port) as client:
+            client.log_in7(guess)
+        return guess.user in log.read_text()
+
+    wait_until(is_logged)
+    assert guess.password not in log.read_text()
 
 
 def test_settings_of_a_text_last_until_its_end(clients: Clients) -> None:
