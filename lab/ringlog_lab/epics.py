@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from ringlog.loadtest.experiment.server import WRITER, Server
 _STARTED = 60.0
 
 
-def own_ports() -> dict[str, str]:
-    """Environment variables with which an IOC and its clients find only each other."""
-    port, pva, broadcast = (str(free_port()) for _ in range(3))
+def own_ports(choose: Callable[[], int] = free_port) -> dict[str, str]:
+    """Environment variables with which an IOC and its clients find only each other, by ports of `choose`."""
+    port, pva, broadcast = (str(choose()) for _ in range(3))
     return {
         "EPICS_CA_SERVER_PORT": port,
         "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1",

@@ -10,14 +10,15 @@ import psycopg
 import pytest
 
 from servers import RINGLOG, ringlog, run
-from waiting import PATIENCE, is_alive
+from waiting import PATIENCE, is_alive, wait_until
 
 QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_demo_reports_its_results_and_gives_the_address_of_the_page(tmp_path: Path) -> None:
-    command = [RINGLOG, "demo", "--seconds", "4", "--facility", QUICK, "--output", tmp_path / "out", "--keep"]
+    # the beam is lost for a sixth of this: a busy machine writes a row then, too
+    command = [RINGLOG, "demo", "--seconds", "8", "--facility", QUICK, "--output", tmp_path / "out", "--keep"]
     with subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as demo:
@@ -45,9 +46,9 @@ def test_the_demo_reports_its_results_and_gives_the_address_of_the_page(tmp_path
 def demo_said_all_went_well(said: str) -> None:
     sent = re.search(r"(\d+) sent, (\d+) acknowledged", said)
     assert sent, said
-    # 4 s of three tables, at 10, 5 and 1 rows/s; a busy machine misses some
+    # 8 s of three tables, at 10, 5 and 1 rows/s; a busy machine misses some
     assert sent[1] == sent[2]
-    assert 0 < int(sent[1]) < 100
+    assert 0 < int(sent[1]) < 200
     assert f"{sent[1]} found in the rings" in said
     assert f"{sent[1]} found in the logs, 0 left out by log policies" in said
     assert "0 with other values than were sent" in said
@@ -77,9 +78,9 @@ def three_lines_work(said: str) -> None:
     with psycopg.connect(parts[1]) as connection:
         assert connection.execute("select name from ringlog.capture").fetchall() == [("beam trip",)]
         assert connection.execute("select text from ringlog.mark").fetchall() == [("the beam is lost",)]
-        lost = connection.execute("select count(*) from capture.beam where current = 0").fetchone()
-        assert lost is not None
-        assert lost[0] > 0
+        # the server copies rows into it each second
+        lost = "select true from capture.beam where current = 0"
+        wait_until(lambda: connection.execute(lost).fetchone())
         row = connection.execute(parts[2].encode()).fetchone()
         assert row is not None
         assert row[1] == pytest.approx(float(value[1]), abs=1e-5)

@@ -16,6 +16,7 @@ from plant.samples import NO_NUMBERS
 from plant.site import Different
 from plant.waves import Waves
 from ringlog_lab.epics import own_ports
+from servers import free_port
 from waiting import wait_until
 
 LOST = None, 3, 0
@@ -103,7 +104,7 @@ class Loads(Waves):
             return
         before = set(signal.samples)
         loaded = _Loaded(DEADBANDS[name], max(before, default=0))
-        ports = own_ports()
+        ports = own_ports(free_port)
         begin = clock.time_ns()
         at, sample = self._event(draw)
         loaded.receive(at, sample)

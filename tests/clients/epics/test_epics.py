@@ -26,7 +26,7 @@ from ringlog.loadtest.experiment.server import log_rows
 from ringlog.schema.alarms import status_name
 from ringlog.schema.facility import Column, Table
 from ringlog_lab.epics import own_ports
-from servers import RunningServer, serving
+from servers import RunningServer, free_port, serving
 from waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -37,7 +37,7 @@ ROWS = 10
 
 @pytest.fixture(scope="module")
 def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
-    environment = own_ports()
+    environment = own_ports(free_port)
     database = tmp_path_factory.mktemp("ioc") / "test.db"
     database.write_text(
         "".join(

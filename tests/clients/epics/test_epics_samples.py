@@ -67,7 +67,7 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         + ' field(DESC, "a gauge") field(PREC, "2") field(HIGH, "7") field(HSV, "MINOR")'
         + ' field(LOLO, "-9") field(LLSV, "MAJOR") field(HIHI, "9") field(HHSV, "MAJOR") }\n'
     )
-    ioc = Ioc(database, own_ports())
+    ioc = Ioc(database, own_ports(free_port))
     ioc.start()
     yield ioc
     ioc.kill()
