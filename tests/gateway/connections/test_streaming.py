@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
@@ -104,22 +104,35 @@ def waits_for_good(admin: Admin) -> bool:
     return True
 
 
+def takes_little(server: RunningServer, read: Callable[[Callable[[], None]], int]) -> None:
+    """`read` reads a reply, calls its argument now and then, and returns the number of bytes, of which the
+    server needs at most a third. Its other work uses memory too, for example its first summaries, but not
+    each time."""
+    process = psutil.Process(server.process.pid)
+    for _ in range(3):
+        before = process.memory_info().rss
+        seen = [before]
+        length = read(lambda seen=seen: seen.append(process.memory_info().rss))
+        if max(seen) - before < length / 3:
+            return
+    pytest.fail(f"{(max(seen) - before) / MiB:.1f} MiB for {length / MiB:.0f}")
+
+
 @VERSIONS
 def test_rows_wait_for_a_slow_client(server: RunningServer, admin: Admin, version: str) -> None:
-    process = psutil.Process(server.process.pid)
-    before = process.memory_info().rss
-    most = 0
-    with Reading(server, version, query()) as reading:
-        reading.read(MiB)
-        # the client pauses, and so does PostgreSQL
-        wait_until(lambda: waits_for_good(admin), lambda: backend(admin))
-        for so_far in reading.packets():
-            if so_far % (8 * MiB) < 32768:
-                most = max(most, process.memory_info().rss)
-        assert reading.done(version) == (0x10, ROWS)
-        assert reading.bytes > ROWS * 20
-    # the process has other work too
-    assert most - before < reading.bytes / 3, f"{(most - before) / MiB:.1f} MiB for {reading.bytes / MiB:.0f}"
+    def read(look: Callable[[], None]) -> int:
+        with Reading(server, version, query()) as reading:
+            reading.read(MiB)
+            # the client pauses, and so does PostgreSQL
+            wait_until(lambda: waits_for_good(admin), lambda: backend(admin))
+            for so_far in reading.packets():
+                if so_far % (8 * MiB) < 32768:
+                    look()
+            assert reading.done(version) == (0x10, ROWS)
+            assert reading.bytes > ROWS * 20
+            return reading.bytes
+
+    takes_little(server, read)
 
 
 @VERSIONS
@@ -169,23 +182,26 @@ def chatter(admin: Admin, functions: None) -> Iterator[None]:
 @pytest.mark.usefixtures("chatter")
 @VERSIONS
 def test_messages_wait_for_a_slow_client(server: RunningServer, admin: Admin, version: str) -> None:
-    process = psutil.Process(server.process.pid)
-    before = process.memory_info().rss
     messages = 10_000
-    with Reading(server, version, f"exec gateway_test..chatter {messages}") as reading:
-        reading.read(MiB)
-        wait_until(lambda: backend(admin, "chatter") == [("ClientWrite",)], lambda: backend(admin, "chatter"))
-        with RawClient(server.host, server.port) as other:
-            assert other.log_in5(server.writer).login == 5
-            assert other.call("enter", [Param(VARCHAR, f"{version}, beside messages")]).statuses == [0]
-        most = process.memory_info().rss
-        for so_far in reading.packets():
-            if so_far % (8 * MiB) < 32768:
-                most = max(most, process.memory_info().rss)
-        assert reading.bytes > messages * 4000
-        # the return status is there
-        assert messages.to_bytes(4, "little") in reading.end
-    assert most - before < reading.bytes / 3, f"{(most - before) / MiB:.1f} MiB for {reading.bytes / MiB:.0f}"
+
+    def read(look: Callable[[], None]) -> int:
+        with Reading(server, version, f"exec gateway_test..chatter {messages}") as reading:
+            reading.read(MiB)
+            waiting = [("ClientWrite",)]
+            wait_until(lambda: backend(admin, "chatter") == waiting, lambda: backend(admin, "chatter"))
+            with RawClient(server.host, server.port) as other:
+                assert other.log_in5(server.writer).login == 5
+                assert other.call("enter", [Param(VARCHAR, f"{version}, beside messages")]).statuses == [0]
+            look()
+            for so_far in reading.packets():
+                if so_far % (8 * MiB) < 32768:
+                    look()
+            assert reading.bytes > messages * 4000
+            # the return status is there
+            assert messages.to_bytes(4, "little") in reading.end
+            return reading.bytes
+
+    takes_little(server, read)
 
 
 @pytest.mark.usefixtures("chatter")

@@ -26,7 +26,7 @@ from ringlog.history.archive.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import maintain
-from ringlog.server.processes.archive_server import ArchiveServers
+from ringlog.server.processes.archive_server import ArchiveServer, ArchiveServers
 from waiting import among_readers, wait_until
 
 from ..conftest import COLUMNS, conninfo_of, running
@@ -163,7 +163,18 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
     assert one(sql, "select count(*) from log.every_type where an_int = -1") == (late,)
 
 
-def test_a_server_that_ends_during_an_answer(server: ArchiveServers, archived: sa.URL) -> None:
+@pytest.fixture
+def may_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Another process of the archive server begins only then, and not after the second that it pauses."""
+    new, event = ArchiveServer._new, threading.Event()
+    monkeypatch.setattr(ArchiveServer, "_new", staticmethod(lambda: event.wait() and new()))
+    yield event
+    event.set()
+
+
+def test_a_server_that_ends_during_an_answer(
+    server: ArchiveServers, archived: sa.URL, may_start: threading.Event
+) -> None:
     with psycopg.connect(conninfo_of(archived)) as connection:
         assert server.running is not None
         connection.execute("declare rows cursor for select * from archive.every_type")
@@ -181,6 +192,7 @@ def test_a_server_that_ends_during_an_answer(server: ArchiveServers, archived: s
         with pytest.raises(errors.OperationalError, match=r"archive server \(see ringlog status\)"):
             connection.execute("select count(*) from archive.every_type")
         connection.rollback()
+        may_start.set()
 
         def answers() -> bool:
             try:
