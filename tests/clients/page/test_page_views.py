@@ -10,6 +10,7 @@ from webs import Web
 
 from ringlog.server.logins import Right, add_login
 from servers import Login
+from waiting import wait_until
 
 SPAN = "from=2026-06-07T12:00:00Z&to=2026-06-07T12:10:00Z&utc=1"
 OPERATOR = Login("page_keeper", "view-Ω-9")
@@ -50,9 +51,18 @@ def test_kept_found_opened_and_removed(keeper: Page, web: Web) -> None:
         form.get_by_label("Description").fill("of the magnets")
         form.get_by_role("button", name=button).click()
 
+    # a confirmation is shown for four seconds
+    page.evaluate(
+        """() => {
+            const line = document.getElementById("message");
+            window.confirmed = [];
+            new MutationObserver(() => confirmed.push(line.textContent)).observe(line, { childList: true });
+        }"""
+    )
     send("Save")
     expect(form).to_be_hidden()
-    expect(page.locator("#message")).to_contain_text(f"{web.url}/#saved=Ramp opens it")
+    said = wait_until(lambda: page.evaluate("confirmed.find(Boolean)"))
+    assert f"{web.url}/#saved=Ramp opens it" in said
     kept = "select name, description, owner, signals from ringlog.saved_view"
     assert web.server.sql(kept) == [("Ramp", "of the magnets", OPERATOR.user, ["every_type/a_real"])]
     # in the list
