@@ -4,6 +4,7 @@ import asyncio
 import resource
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -100,13 +101,19 @@ def test_an_error_in_the_middle_of_a_result_is_reported(web) -> None:
 def test_a_query_without_a_turn_is_429(web) -> None:
     with queries(web, queries=1, patience=0.5) as (some, access):
         statuses = []
+        refused = threading.Event()
+
+        def until_the_other_is_refused(servers: Servers) -> Iterator[bytes]:
+            refused.wait(60)
+            yield b"had a turn"
 
         async def ask() -> None:
             try:
-                await some.run(access.login(None), sleeping(3), ignore)
+                await some.run(access.login(None), until_the_other_is_refused, ignore)
                 statuses.append(200)
             except Refused as refusal:
                 statuses.append(refusal.status)
+                refused.set()
 
         async def twice() -> None:
             async with anyio.create_task_group() as tasks:
