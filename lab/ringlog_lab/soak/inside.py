@@ -25,8 +25,8 @@ create schema if not exists soak;
 create extension if not exists pg_stat_statements with schema soak;
 create extension if not exists pageinspect with schema soak;
 """
-_SHOWN, _KEPT = 12, 60
-"""Statements in the report, and in each record."""
+_SHOWN, _KEPT = 10, 60
+"""Statements in the report, as many inside procedures, and in each record."""
 _PATIENCE = 60.0
 _PLANS = ("CachedPlan", "CachedPlanSource", "CachedPlanQuery")
 
@@ -205,10 +205,13 @@ def tables_of(records: Sequence[Inside], day: float) -> list[TextTable]:
         *("plans, MB", "backends, MB", "private, MB: all / largest"),
     ]
     tables = [TextTable("PostgreSQL's own figures", headings, rows)]
-    if records:
-        first = {(one.text, one.outer): one for one in records[0].statements}
+    # the last half days may have only the rounds at the end
+    if loaded := [one for one in records if one.put]:
+        first = {(one.text, one.outer): one for one in loaded[0].statements}
+        latest = loaded[-1].statements
+        outer, inner = ([one for one in latest if one.outer is which][:_SHOWN] for which in (True, False))
         shown = []
-        for last in records[-1].statements[:_SHOWN]:
+        for last in (*outer, *inner):
             then = first.get((last.text, last.outer))
             was = f"{1e6 * then.seconds / then.calls:.1f}" if then else "-"
             pages = (last.hit / last.calls, last.read / last.calls)

@@ -93,8 +93,8 @@ def _perform(stage: Stage, text: str, plan: Plan) -> Outcome:
         outcome = stage.finish(
             "The last days of a soak beside the first (papers/004)",
             report.SOURCE,
-            f"Days {plan.days - last:.3g} to {plan.days:.3g} beside days 0 to {last:.3g} of the rows' time, in "
-            f"{TURNS} turns each.",
+            f"Days {plan.days - last:.3g} to {plan.days:.3g} beside days 0 to {last:.3g} of the rows' time, "
+            f"in {TURNS} turns each.",
             counted,
             [*_figures(found)],
             [

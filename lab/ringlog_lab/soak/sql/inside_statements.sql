@@ -1,11 +1,11 @@
 select
-  -- tables and procedures of one kind together
+  -- the same statement of all tables together, whatever their columns
   left(
     regexp_replace(
       regexp_replace(query, '\s+', ' ', 'g'),
       '((put|get)_|\m(online|ring|weeks|log|summary|closed)"?\."?)\w+"?', '\1…', 'g'
     ),
-    110
+    60
   ) as text,
   toplevel as outer,
   sum(calls)::bigint as calls,
