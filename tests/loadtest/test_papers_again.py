@@ -12,8 +12,10 @@ import pytest
 from typer.main import get_command
 
 from ringlog.loadtest.command import app
+from ringlog.loadtest.experiment.outcome import read_outcome
 from ringlog.loadtest.spring8.results import KINDS, read_results
 from ringlog_lab import quiet
+from ringlog_lab.ess.scenarios import SCENARIOS
 from ringlog_lab.measurements import KEPT, kept_runs
 from ringlog_lab.papers import command
 from ringlog_lab.papers.command import Session
@@ -40,6 +42,8 @@ def test_the_lengths_are_those_of_the_papers() -> None:
     assert [run.options for run in MAX] == [f"--clients {kind}" for kind in ("ctlib", "native", "python")]
     assert whole["soak"] == ["soak", "--days", "14.000"]
     assert all(run.length >= 1 for run in RUNS)
+    stored = [run.words()[-1].split(",") for run in RUNS if "--scenarios AAPS" in run.options]
+    assert sorted(name for names in stored for name in names) == sorted(SCENARIOS)
 
 
 @pytest.fixture
@@ -115,7 +119,7 @@ def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, 
     assert made == ["ctlib", "python"]
     assert one.perform(1000)
     assert made == ["ctlib", "python"]
-    assert [*join(one.family, MAX, one.folder, into)] == ["max: max-native, max-ctlib, max-python"]
+    assert [*join(one.family, MAX, one.folder, into)] == ["max: max-ctlib, max-native, max-python"]
     (result,) = read_results(into, ("max",))
     # each folder has the kept result, of three kinds
     assert [run.clients for run in result.runs] == [kind for kind in KINDS for _ in range(3)]
@@ -126,6 +130,26 @@ def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, 
     assert f"| max-python | 004, table 1 | {runs['max-python'].version}, {one.family.commit()} | 20" in page
     assert "| 120 min | 120 |" in page
     assert " before, " in page
+
+
+def test_parts_of_ess_are_joined_and_saturation_is_computed(
+    tmp_path: Path, sources: Path, made: list[str]
+) -> None:
+    parts = [replace(run, room=0.0) for run in RUNS if run.experiment == "ess"]
+    one = Session(parts, tmp_path / "papers", Family(None, sources), say=lambda _text: None)
+    assert one.perform(10_000)
+    into = tmp_path / "joined"
+    assert [*join(one.family, parts, one.folder, into)] == [
+        "ess: ess-1000, ess-10000, ess-100000, ess-retrieval"
+    ]
+    kept, found = read_outcome(KEPT / "ess.json"), read_outcome(into / "ess.json")
+    # each folder has the whole kept result
+    assert (found.points, found.counted) == (4 * kept.points, 4 * kept.counted)
+    assert (found.scale, found.method, found.versions) == (kept.scale, kept.method, kept.versions)
+    assert found.command.splitlines() == [run.command() for run in parts]
+    saturation = read_outcome(into / "saturation.json")
+    assert {"storage cpu", "retrieval cpu"} <= {figure.key for figure in saturation.figures}
+    assert "| ess-100000 | 003, table 2 |" in (into / "README.md").read_text()
 
 
 def test_a_change_of_what_is_measured_makes_another_family(

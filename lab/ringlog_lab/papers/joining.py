@@ -31,7 +31,6 @@ def join(family: Family, runs: Sequence[Run], folder: Path, into: Path) -> Itera
         if missing := [run.name for run in own if run.name not in results]:
             yield f"{experiment} stays as it is: {', '.join(missing)} missing"
             continue
-        own.sort(key=lambda run: results[run.name].began)
         commands = "\n".join(run.command() for run in own)
         folders = [folder / run.name for run in own]
         if experiment in SPRING8:
