@@ -16,6 +16,9 @@ NEWEST = {15: 20, 16: 16, 17: 12, 18: 7}
 """The newest minor release of each major version that was known when this table was written."""
 PUBLISHED = "2026-11-12"
 
+PATIENCE: float = 30
+"""Seconds that pip has for its answer."""
+
 
 def version_text(server_version: int) -> str:
     """A server's version, from its server_version_num, as people write it."""
@@ -50,7 +53,7 @@ def published(package: str) -> str | None:
     command = [sys.executable, "-m", "pip", "index", "versions", package]
     command += ["--timeout", "3", "--retries", "0", "--disable-pip-version-check"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         return None
     newest = re.match(rf"{package} \((.+)\)", answer.stdout)
