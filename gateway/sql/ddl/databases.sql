@@ -118,7 +118,12 @@ begin
     return;
   elsif not tsql.is_site_schema(stored)
     or tsql.database_of(stored) is distinct from (case kind when 'schema' then sys.current_database() end) then
-    perform tsql.raise(3701, 11, 1, format(
+    if kind = 'schema' and stored in ('dbo', 'sys', 'information_schema', 'guest') then
+      perform tsql.raise(15150, 16, 1, format('Cannot drop the schema ''%s''.', name));
+    elsif kind = 'database' and stored in ('master', 'tempdb', 'model', 'msdb') then
+      perform tsql.raise(3708, 16, 1, format('Cannot drop the database ''%s'' because it is a system database.', name));
+    end if;
+    perform tsql.raise(case kind when 'schema' then 15151 else 3701 end, case kind when 'schema' then 16 else 11 end, 1, format(
       'Cannot drop the %s ''%s'', because it does not exist or you do not have permission.', kind, name));
   elsif kind = 'database' and stored = sys.current_database() then
     perform tsql.raise(3702, 16, 4, format('Cannot drop database "%s" because it is currently in use.', name));
@@ -142,4 +147,4 @@ end
 $$;
 comment on procedure tsql.drop_schema(text, text, boolean) is
 $$Drops a database with all that is in it, or an empty schema of the current one (kind), of the caller's. Errors: none of the name
-or not the caller's (3701), the session's current one (3702), a schema that is not empty (3729).$$;
+or not the caller's (3701, 15151), one of the system (3708, 15150), the session's current one (3702), a schema that is not empty (3729).$$;

@@ -227,7 +227,8 @@ declare
   left_over regprocedure;
 begin
   if (select relkind = 'v' from pg_class where oid = to_regclass(target)) is not false then
-    perform tsql.raise(8197, 16, 4, format('The object ''%s'' does not exist or is invalid for this operation.', target));
+    perform tsql.raise(8197, 16, 4, format('The object ''%s'' does not exist or is invalid for this operation.',
+      (parse_ident(target))[cardinality(parse_ident(target))]));
   end if;
   if action = 'alter' and not exists_already then
     perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', name));

@@ -286,6 +286,20 @@ $$Runs a CREATE TABLE and stores the declarations of its columns that PostgreSQL
 blanks at their ends; referenced and referenced_columns: the tables and columns of its foreign keys; finest: as in
 tsql.tell_digits.$$;
 
+create or replace function tsql.refuse_drop(kind text, name text, actual text) returns void
+language plpgsql
+as $$
+begin
+  if actual is not null then
+    perform tsql.raise(3705, 16, 1, format('Cannot use DROP %s with ''%s'' because ''%s'' is a %s. Use DROP %s.',
+      upper(kind), name, name, actual, upper(actual)));
+  end if;
+end
+$$;
+
+comment on function tsql.refuse_drop(text, text, text) is
+'Error 3705: the name is that of an object of another kind (actual; null: of none).';
+
 create or replace function tsql.drop_relation(kind text, schema text, name text, if_exists boolean)
 returns void
 language plpgsql
@@ -308,6 +322,11 @@ begin
   if found is not null then
     execute format('drop %s %s', kind, found);
   elsif not if_exists then
+    perform tsql.refuse_drop(kind, name, (
+      select case kind when 'view' then 'table' else 'view' end from pg_catalog.pg_class c
+      where c.relname = name and c.relnamespace = to_regnamespace(quote_ident(schema))
+        and c.relkind = any (case kind when 'view' then '{r,p,f}' else '{v,m}' end::"char"[])
+    ));
     perform tsql.raise(3701, 11, 5, format(
       'Cannot drop the %s ''%s'', because it does not exist or you do not have permission.', kind, name));
   end if;
@@ -316,4 +335,4 @@ $$;
 
 comment on function tsql.drop_relation(text, text, text, boolean) is
 $$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Error: it does not exist or
-belongs to another login (3701).$$;
+belongs to another login (3701), it is a view or table (3705).$$;

@@ -150,6 +150,9 @@ begin
     if if_exists then
       return;
     end if;
+    perform tsql.refuse_drop(kind, name, (
+      select other from (values ('rule'), ('default')) as kinds (other) where other <> kind and tsql.bindable(other, name) is not null
+    ));
     perform tsql.raise(3701, 11, 5, format(
       'Cannot drop the %s ''%s'', because it does not exist or you do not have permission.', kind, name));
   elsif exists (
@@ -166,7 +169,7 @@ begin
 end
 $$;
 comment on procedure tsql.drop_bindable(text, text, text, boolean) is
-'Drops a rule or a default. Errors: there is none of the name (3701), it is bound (3716).';
+'Drops a rule or a default. Errors: there is none of the name (3701), it is the other (3705), it is bound (3716).';
 
 create or replace procedure tsql.bind_column(kind text, function oid, relation regclass, column_name name)
 language plpgsql

@@ -62,6 +62,10 @@ create or replace function tsql.bad_style(style integer, type_ text) returns tex
 language plpgsql immutable
 as $$
 begin
+  if type_ = 'date' and style in (8, 14, 24, 108, 114)
+    or type_ = 'time' and style in (1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 23, 101, 102, 103, 104, 105, 106, 107, 110, 111, 112) then
+    perform tsql.fail(8114, format('Error converting data type %s to varchar.', type_));
+  end if;
   perform tsql.fail(281,
     format('%s is not a valid style number when converting from %s to a character string.', style, type_));
   return null;

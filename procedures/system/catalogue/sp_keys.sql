@@ -55,8 +55,7 @@ declare
   before constant text := sys.enter(coalesce(nullif(fktable_qualifier, ''), pktable_qualifier));
 begin
   if pktable_name is null and fktable_name is null then
-    raise exception 'sp_fkeys: a table name must be given, @pktable_name or @fktable_name.'
-      using errcode = 'invalid_parameter_value';
+    perform tsql.raise(15252, 16, 1, 'The primary or foreign key table name must be given.');
   end if;
   return query
   select

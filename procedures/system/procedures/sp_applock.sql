@@ -8,18 +8,22 @@ $$;
 comment on function sys.applock_key(text) is 'The advisory lock of a resource: each database has its own.';
 
 create function sys.applock_owner(owner text) returns text
-language plpgsql stable
+language sql stable
+as $$
+  select said from lower(owner) as said
+  where said = 'session'
+    or said = 'transaction' and coalesce(nullif(current_setting('tsql.trancount', true), ''), '0') <> '0'
+$$;
+
+comment on function sys.applock_owner(text) is 'session or transaction; null: another word, or there is no transaction.';
+
+create function sys.demand_resource(resource text) returns void
+language plpgsql immutable
 as $$
 begin
-  if lower(owner) not in ('session', 'transaction') then
-    raise exception '@LockOwner is Session or Transaction, not %.', owner using errcode = 'invalid_parameter_value';
+  if resource is null then
+    perform tsql.raise(1224, 16, 5, 'An invalid application lock resource was passed to xp_userlock.');
   end if;
-  if lower(owner) = 'transaction'
-    and coalesce(nullif(current_setting('tsql.trancount', true), ''), '0') = '0' then
-    raise exception 'A lock owned by a transaction needs one: begin tran, or @LockOwner = ''Session''.'
-      using errcode = 'no_active_sql_transaction';
-  end if;
-  return lower(owner);
 end
 $$;
 
@@ -39,9 +43,15 @@ declare
   patience constant text := current_setting('lock_timeout');
   given boolean;
 begin
-  if key is null or mode is null or mode not in ('shared', 'exclusive') then
-    raise exception 'sp_getapplock takes a @Resource and @LockMode Shared or Exclusive, not %.', "LockMode"
-      using errcode = 'invalid_parameter_value';
+  perform sys.demand_resource("Resource");
+  if "LockTimeout" < -1 then
+    perform tsql.raise(1227, 16, 2, 'An invalid application lock time-out was passed to xp_userlock.');
+  end if;
+  if mode in ('update', 'intentshared', 'intentexclusive') then
+    perform tsql.raise(102, 15, 1, format('''@LockMode = %s'' is not supported: Shared and Exclusive are.', "LockMode"));
+  end if;
+  if owner is null or mode is null or mode not in ('shared', 'exclusive') then
+    return -999;
   end if;
   given := case
     when owner = 'session' and mode = 'shared' then pg_catalog.pg_try_advisory_lock_shared(key)
@@ -75,7 +85,7 @@ $$;
 
 comment on function sys.sp_getapplock(text, text, text, integer, text) is
 $$SQL Server: sp_getapplock. Returns 0: granted, 1: granted after a wait, -1: not granted within @LockTimeout (milliseconds;
--1 waits without end), -3: deadlock. Shared and Exclusive only. The lock is held to the end of the transaction or, with
+-1 waits without end), -3: deadlock, -999: another word, or no transaction that could own the lock. Shared and Exclusive only. The lock is held to the end of the transaction or, with
 @LockOwner = 'Session', until sp_releaseapplock or the end of the session.$$;
 
 create function sys.sp_releaseapplock(
@@ -88,6 +98,10 @@ declare
   key constant bigint := sys.applock_key("Resource");
   held text;
 begin
+  perform sys.demand_resource("Resource");
+  if owner is null then
+    return -999;
+  end if;
   if owner = 'transaction' then
     raise exception 'A lock owned by a transaction is released at its end only.' using errcode = 'feature_not_supported';
   end if;

@@ -61,8 +61,7 @@ as $$
 begin
   if "LOGINAME" is not null and lower("LOGINAME") <> 'active' and "LOGINAME" !~ '^\d+$'
     and not exists (select from pg_catalog.pg_roles where rolname = "LOGINAME") then
-    raise exception '''%'' is not a valid login or you do not have permission.', "LOGINAME"
-      using errcode = 'undefined_object';
+    perform tsql.raise(15007, 16, 1, format('''%s'' is not a valid login or you do not have permission.', "LOGINAME"));
   end if;
   return query
   select

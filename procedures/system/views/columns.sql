@@ -224,7 +224,11 @@ select
   null::integer as language,
   case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
     as status,
-  types.storage::smallint as type,
+  -- intn, floatn, moneyn and datetimn of columns that may be null
+  case when types.system_type_id in (48, 52, 56, 58, 59, 60, 61, 62, 122)
+      and sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid)
+    then types.ss_nullable else types.storage
+  end::smallint as type,
   case when columns.user_type is null then types.usertype
     else (select users.usertype from sys.user_types_named(columns.user_type, relations.namespaces) as users)
   end::smallint as usertype,

@@ -82,16 +82,29 @@ comment on view sys.sysdatabases is
 'SQL Server: System Compatibility Views, sys.sysdatabases; suid as in sysdatabases of ASE';
 
 create view sys.schemas as
-select *
-from (values
-  ('dbo'::sys.sysname, 1, 1),
-  ('INFORMATION_SCHEMA', 3, 3),
-  ('sys', 4, 4)
-) as listed (name, schema_id, principal_id)
-union all
-select schemas.name::sys.sysname, schemas.number, 1
-from sys.every_schema as schemas
-where schemas.number > 4 and pg_catalog.has_schema_privilege(schemas.oid, 'usage');
+select listed.name::sys.sysname as name, listed.schema_id, listed.principal_id
+from (
+  select *
+  from (values
+    ('dbo', 1, 1),
+    ('guest', 2, 2),
+    ('INFORMATION_SCHEMA', 3, 3),
+    ('sys', 4, 4),
+    ('db_owner', 16384, 16384),
+    ('db_accessadmin', 16385, 16385),
+    ('db_securityadmin', 16386, 16386),
+    ('db_ddladmin', 16387, 16387),
+    ('db_backupoperator', 16389, 16389),
+    ('db_datareader', 16390, 16390),
+    ('db_datawriter', 16391, 16391),
+    ('db_denydatareader', 16392, 16392),
+    ('db_denydatawriter', 16393, 16393)
+  ) as fixed
+  union all
+  select schemas.name::text, schemas.number, 1
+  from sys.every_schema as schemas
+  where schemas.number > 4 and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
+) as listed (name, schema_id, principal_id);
 
 comment on view sys.schemas is
 'SQL Server: Catalog Views, sys.schemas: dbo, and those of create schema in the current database';

@@ -278,16 +278,16 @@ as $$
   select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id
 $$;
 
-create function sys.db_id() returns integer
+create function sys.db_id() returns smallint
 language sql stable
 as $$
-  select databases.number from sys.every_database as databases where databases.name = sys.current_database()
+  select databases.number::smallint from sys.every_database as databases where databases.name = sys.current_database()
 $$;
 
-create function sys.db_id(name text) returns integer
+create function sys.db_id(name text) returns smallint
 language sql stable
 as $$
-  select databases.number from sys.every_named_database as databases where databases.name = lower(db_id.name)
+  select databases.number::smallint from sys.every_named_database as databases where databases.name = lower(db_id.name)
 $$;
 
 create function sys.has_dbaccess(name text) returns integer
