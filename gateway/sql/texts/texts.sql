@@ -137,6 +137,18 @@ language sql immutable parallel safe
 return case when value is not null and old is not null
   then pg_catalog.replace(value, old, coalesce(new, '')) end;
 
+create or replace function tsql.aggregated_text(value text, length integer) returns text
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if octet_length(value) > length and tsql.units(value) > length then
+    perform tsql.fail(9829, 'STRING_AGG aggregation result exceeded the limit of 8000 bytes. Use LOB types to avoid '
+      'result truncation.');
+  end if;
+  return value;
+end
+$$;
+
 create or replace function tsql.quotename(value text, quote text default '[') returns text
 language sql immutable strict parallel safe
 return case when tsql.units(value) <= 128 then case quote

@@ -44,6 +44,11 @@ impl BindError {
     pub fn to_message(&self, function: &Function) -> ServerMessage {
         let procedure = &function.name;
         match self {
+            BindError::TooMany if function.parameters.fields.is_empty() => ServerMessage::error(
+                8146,
+                16,
+                format!("Procedure {procedure} has no parameters and arguments were supplied."),
+            ),
             BindError::TooMany => ServerMessage::error(
                 8144,
                 16,

@@ -164,7 +164,7 @@ def test_unsupported_constructs_are_named(clients: Clients, nothing_written: Unc
             answer = client.language(text)
         error = answer.error
         assert error.severity > 10
-        assert error.number in (102, 105, 134, 137, 141, 195, 2715)
+        assert error.number in (102, 105, 134, 137, 141, 195, 243, 2715)
         assert REFUSED[text] in error.text
         assert (answer.rows, answer.statuses, answer.failed) == ([], [], True)
         assert client.language("select 1 as one").rows == [["1"]], "the connection goes on"

@@ -2,9 +2,10 @@
 
 use super::binder::Binder;
 use super::calls::CallBinder;
+use super::sequence::refuse_next_value;
 use super::value::{converted, Value};
 use super::walk;
-use super::{conditions, expressions, order};
+use super::{conditions, expressions, lengths, order};
 use crate::error::Error;
 use crate::facts::conversions::is_sorted;
 use crate::facts::functions::Rule;
@@ -71,7 +72,9 @@ fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let is_plain = called.over.is_none();
     let aggregates = called.binder.around.aggregates;
     let has_query = called.dialect().is_strict && is_plain && walk::has_query(&called.arguments[0]);
+    let numbers = called.binder.around.next_values;
     let value = called.value(0)?;
+    refuse_next_value(called.binder, numbers, 11725, called.line)?;
     if has_query || is_plain && called.binder.around.aggregates.plain > aggregates.plain {
         let text =
             "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
@@ -190,12 +193,20 @@ pub fn string_agg(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let value = called.value(0)?;
     let (text, separator) = (called.as_text(&value)?, called.text(1)?);
     let order_by = order::ordered_by(called.binder, &called.of.within_group)?;
-    let of = Type { twin: value.is_national(), case: value.case(), ..varchar(None) };
+    // a number becomes an nvarchar
+    let twin = value.is_national() || !value.is_text() && called.dialect().limits_lengths;
+    let is_bounded = called.dialect().limits_lengths && lengths::of_text(&value).is_some();
+    let length = is_bounded.then(|| lengths::longest(twin));
+    let of = Type { twin, case: value.case(), ..varchar(length) };
     let text = if of.folds() { text.cast("text") } else { text };
     count(called);
     let (function, arguments) = ("string_agg".into(), vec![text, separator]);
     let sql = Scalar::from(Call { function, arguments, order_by, ..Call::default() });
-    Ok(if of.folds() { Value::cast(sql, of) } else { Value::new(sql, of) })
+    let sql = match length {
+        Some(length) => call("tsql.aggregated_text", [sql, Scalar::number(length)]),
+        None => sql,
+    };
+    Ok(if of.folds() || length.is_some() { Value::cast(sql, of) } else { Value::new(sql, of) })
 }
 
 /// row_number, rank, dense_rank

@@ -1,6 +1,7 @@
 //! Operators between values: `+ - * / % & | ^`.
 
 use super::digits::of_result;
+use super::lengths;
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::types::{
@@ -19,6 +20,10 @@ pub fn arithmetic(
     line: u32,
     dialect: &Dialect,
 ) -> Result<Value, Error> {
+    // only here a text beside another number does not become one
+    if operator == "%" {
+        refuse(operator, &left, &right, line, dialect)?;
+    }
     let [left, right] = of_one_kind(operator, left, right, line, dialect)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
         refuse(operator, &left, &right, line, dialect)?;
@@ -104,7 +109,7 @@ fn known_arithmetic(
     let [left, right] = values;
     let plain = || plain(operator, left, right, dialect);
     if of.iter().all(Type::is_text) {
-        return texts(operator, plain(), of, line).map(Some);
+        return texts(operator, plain(), of, line, dialect).map(Some);
     }
     let families = of.map(|of| of.family);
     if let Some(moment) = moved(operator, of) {
@@ -132,6 +137,12 @@ fn known_arithmetic(
     let operands = || (numeric(left, of[0]), numeric(right, of[1]));
     if families.contains(&Family::Decimal) {
         let digits = [digits_of(left, of[0]), digits_of(right, of[1])];
+        // a bit takes the other's type
+        let digits = match [of[0] == BIT, of[1] == BIT] {
+            [true, false] => [digits[1]; 2],
+            [false, true] => [digits[0]; 2],
+            _ => digits,
+        };
         let Some((precision, scale)) = of_result(operator, digits[0], digits[1], dialect) else {
             let text = format!("Operand data type numeric is invalid for '{operator}' operator.");
             return Err(Error::new(8117, text, line).with_severity(16));
@@ -189,7 +200,9 @@ fn concatenated(operator: &str, of: [Type; 2]) -> Option<Type> {
     if operator != "+" || !of.iter().all(is_short) {
         return None;
     }
-    let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
+    // a row version counts as 40
+    let own = |of: &Type| if of.is_row_version() { Some(40) } else { of.length };
+    let length = own(&of[0]).zip(own(&of[1])).map(|(left, right)| left + right);
     let result = if of.iter().all(|of| of.name == BINARY.name) { BINARY } else { VARBINARY };
     match length.filter(|length| *length <= LONGEST_VARCHAR) {
         None => Some(VARBINARY),
@@ -197,7 +210,7 @@ fn concatenated(operator: &str, of: [Type; 2]) -> Option<Type> {
     }
 }
 
-fn texts(operator: &str, sql: Scalar, of: [Type; 2], line: u32) -> Result<Value, Error> {
+fn texts(operator: &str, sql: Scalar, of: [Type; 2], line: u32, dialect: &Dialect) -> Result<Value, Error> {
     if operator != "+" {
         let verb = match operator {
             "-" => "subtract",
@@ -209,11 +222,15 @@ fn texts(operator: &str, sql: Scalar, of: [Type; 2], line: u32) -> Result<Value,
         let text = format!("Operand data type varchar is invalid for {verb} operator.");
         return Err(Error::new(8117, text, line).with_severity(16));
     }
+    let national = of.iter().any(Type::is_national);
     let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
-    let length = length.filter(|length| *length <= LONGEST_VARCHAR);
+    let length = match dialect.limits_lengths {
+        true => length.map(|length| lengths::bounded(length.into(), national)),
+        false => length.filter(|length| *length <= LONGEST_VARCHAR),
+    };
     let base =
         if length.is_some() && of.iter().all(|of| of.name == CHAR.name) { CHAR } else { varchar(None) };
-    let (twin, case) = (of.iter().any(Type::is_national), of[0].case.max(of[1].case));
+    let (twin, case) = (national, of[0].case.max(of[1].case));
     let result = Type { twin, case, length, ..base };
     Ok(match length {
         None => Value::new(sql, result),

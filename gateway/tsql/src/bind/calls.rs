@@ -6,7 +6,7 @@ use super::value::{converted, float_to_text, text_of, Value};
 use crate::error::Error;
 use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
-use crate::facts::variants;
+use crate::facts::{arguments, variants};
 use crate::postgres::{Over, Scalar};
 use crate::tree::{Expression, FunctionCall};
 use crate::Dialect;
@@ -30,7 +30,18 @@ impl CallBinder<'_, '_, '_> {
                 return Err(self.fail(number, text));
             }
         }
+        self.refuse(place, &value)?;
         Ok(value)
+    }
+
+    /// 8116: the function does not take this argument.
+    pub fn refuse(&self, place: usize, value: &Value) -> Result<(), Error> {
+        let is_known = value.is_null() || value.of.is_some();
+        let text = arguments::refusal(self.name, place, value.of.filter(|_| !value.is_null()));
+        match text.filter(|_| is_known && self.dialect().checks_arguments) {
+            Some(text) => Err(self.fail(8116, text)),
+            None => Ok(()),
+        }
     }
 
     pub fn values(&mut self) -> Result<Vec<Value>, Error> {

@@ -5,11 +5,11 @@ use super::item::{has_star, numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
 use super::sequence::refuse_next_value;
 use super::title::ResultType;
-use super::value::{implicit, Value};
+use super::value::{common, implicit, Constant, Value};
 use super::{order, select};
 use crate::error::Error;
 use crate::facts::conversions::is_sorted;
-use crate::facts::types::{unified, Family, Type};
+use crate::facts::types::{unified, Family, Type, INT};
 use crate::postgres::{Body, Listed, Query, Scalar};
 use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
 use crate::Dialect;
@@ -125,12 +125,23 @@ fn together(items: &mut [Item], others: &[Item]) {
             item.names_variables |= other.names_variables;
             item.is_wide |= other.is_wide;
         }
-        item.of = others.get(place).and_then(|other| unified([item.of, other.of]));
-        let known = |item: &Item| item.result_type.filter(|_| are_aligned);
+        item.of = others.get(place).and_then(|other| common(&[item.beside(item.of), other.beside(other.of)]));
+        // a NULL has the type of the others
+        let null = ResultType { of: INT, not_null: false };
+        let known = |item: &Item| {
+            let own = item.result_type.or((item.constant == Constant::Null).then_some(null));
+            own.filter(|_| are_aligned)
+        };
         item.result_type = match (known(item), others.get(place).and_then(known)) {
-            (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
-                .map(|of| ResultType { of, not_null: one.not_null && other.not_null }),
+            (Some(one), Some(other)) => {
+                let of = common(&[item.beside(Some(one.of)), others[place].beside(Some(other.of))]);
+                of.map(|of| ResultType { of, not_null: one.not_null && other.not_null })
+            }
             _ => None,
+        };
+        item.constant = match (&item.constant, others.get(place).map(|other| &other.constant)) {
+            (Constant::Integer(one), Some(Constant::Integer(other))) => Constant::Integer(*one.max(other)),
+            _ => Constant::None,
         };
     }
 }

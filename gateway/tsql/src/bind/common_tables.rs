@@ -6,6 +6,7 @@ use super::item::{has_star, refuse_nameless, refuse_names, Item, Stands};
 use super::locks::locks_rows;
 use super::named::Named;
 use super::order::refuse_order;
+use super::sequence::refuse_next_value;
 use super::sources::Sources;
 use super::walk;
 use super::{combined, select, sources};
@@ -42,7 +43,9 @@ pub fn with(
 fn common(binder: &mut Binder<'_>, common: &CommonTable) -> Result<(Alias, Statement), Error> {
     let alias = alias(&common.name, &common.columns)?;
     refuse_order(&common.query, binder.dialect())?;
+    let numbers = binder.around.next_values;
     let query = select::query(binder, &common.query, Stands::Inside)?;
+    refuse_next_value(binder, numbers, 11719, common.name.at.line)?;
     refuse_names(&query.items, &common.columns, &common.name, binder.dialect())?;
     know_common(binder, common, &query.items);
     Ok((alias, query.sql.into()))
@@ -65,12 +68,20 @@ fn recursive(
     let is_plain = query.with.is_empty() && query.order_by.is_empty() && query.offset.is_none();
     let (first, others) = match &query.body {
         QueryBody::Combined { first, others } if is_plain => (first, others),
+        QueryBody::Select(_) => return Err(no_union(own, line)),
         _ => return Err(refusal("its first rows must be before a union all")),
     };
+    let names_itself = |body: &QueryBody| walk::body_names_table(body, own);
+    if !others.iter().any(|(operator, _)| *operator == SetOperator::UnionAll) {
+        return Err(no_union(own, line));
+    }
     let Some(((SetOperator::UnionAll, QueryBody::Select(again)), before)) = others.split_last() else {
         return Err(refusal("its recursive rows must be after a union all"));
     };
-    let names_itself = |body: &QueryBody| walk::body_names_table(body, own);
+    if !names_itself(first) && !names_itself(&QueryBody::Select(again.clone())) {
+        let text = format!("An anchor member was found in the recursive query \"{own}\".");
+        return Err(Error::new(247, text, line).with_severity(16));
+    }
     if names_itself(first) || before.iter().any(|(_, body)| names_itself(body)) {
         return Err(refusal("it names itself once, behind the last union all"));
     }
@@ -81,7 +92,8 @@ fn recursive(
     let known = Named::of_query(stored(&deep), &anchor.items, &common.columns);
     binder.names.written.insert(stored(&deep), known);
     let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
-        refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
+        let why = "it must be used once in FROM, in no outer join, without distinct, group by and top";
+        wrong_part(again, own, line).unwrap_or_else(|| refusal(why))
     })?;
     if locks_rows(&select) {
         return Err(refusal("its tables are not locked: take the hints away"));
@@ -90,11 +102,7 @@ fn recursive(
     binder.around.aggregates = Aggregates::default();
     let items = select::items(binder, &select, Stands::Inside)?;
     if binder.around.aggregates.all > 0 {
-        let text = format!(
-            "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table \
-             expression '{own}'."
-        );
-        return Err(Error::new(467, text, line).with_severity(16));
+        return Err(not_allowed(467, "GROUP BY, HAVING, or aggregate functions are", own, line));
     }
     if items.len() != columns.len() || has_star(&items) {
         return Err(other_width(line));
@@ -127,6 +135,43 @@ fn recursive(
     let columns = columns.into_iter().chain([DEPTH.to_owned()]).collect();
     let name = Alias { name: names::name(&common.name)?, columns: Vec::new() };
     Ok([(Alias { name: deep, columns }, Query::from(both).into()), (name, own.into())])
+}
+
+/// 252: the query names itself, but has no UNION ALL.
+fn no_union(own: &str, line: u32) -> Error {
+    let text =
+        format!("Recursive common table expression '{own}' does not contain a top-level UNION ALL operator.");
+    Error::new(252, text, line).with_severity(16)
+}
+
+/// SQL Server's error for a recursive part with a clause that it must not have.
+fn wrong_part(select: &Select, own: &str, line: u32) -> Option<Error> {
+    let mut found = Vec::new();
+    let mut from = select.from.clone();
+    let is_outer = from.iter_mut().any(|source| rename(source, own, own, &mut found).is_none());
+    let (number, what) = if select.distinct {
+        (460, "DISTINCT operator is")
+    } else if select.top.is_some() {
+        (461, "The TOP or OFFSET operator is")
+    } else if !select.group_by.is_empty() || select.having.is_some() {
+        (467, "GROUP BY, HAVING, or aggregate functions are")
+    } else if found.len() > 1 {
+        let text = format!(
+            "Recursive member of a common table expression '{own}' has multiple recursive references."
+        );
+        return Some(Error::new(253, text, line).with_severity(16));
+    } else if is_outer {
+        (462, "Outer join is")
+    } else {
+        return None;
+    };
+    Some(not_allowed(number, what, own, line))
+}
+
+fn not_allowed(number: i32, what: &str, own: &str, line: u32) -> Error {
+    let text =
+        format!("{what} not allowed in the recursive part of a recursive common table expression '{own}'.");
+    Error::new(number, text, line).with_severity(16)
 }
 
 /// The names of rows and of their columns.

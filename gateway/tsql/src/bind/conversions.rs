@@ -34,7 +34,14 @@ pub fn cast(binder: &mut Binder<'_>, cast: &Cast) -> Result<Value, Error> {
             return Err(Error::refused("parse()", "it reads by a culture: use convert", line));
         }
     };
-    let target = type_names::of_name(&cast.target, DEFAULT_LENGTH, binder.dialect())?;
+    let target = type_names::of_name(&cast.target, DEFAULT_LENGTH, binder.dialect());
+    let target = target.map_err(|error| match error.number {
+        2715 if binder.dialect().is_strict => {
+            let text = format!("Type {} is not a defined system type.", cast.target.name);
+            Error::new(243, text, line).with_severity(16)
+        }
+        _ => error,
+    })?;
     let value = expressions::value(binder, &cast.operand)?;
     let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
     let gives_bytes = target.family == Family::Binary && !has_digits;

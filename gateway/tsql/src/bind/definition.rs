@@ -10,7 +10,7 @@ use super::variables::{NoVariables, Variables};
 use super::{alter, collated, declaring, sequence, tables};
 use crate::error::Error;
 use crate::facts::type_names;
-use crate::facts::types::VARCHAR;
+use crate::facts::types::{Type, SYSNAME, VARCHAR, XML};
 use crate::lexer;
 use crate::long_names;
 use crate::plpgsql::{Definition, Index, Step};
@@ -18,8 +18,9 @@ use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, identifier, schema_of, table, temporary_schema};
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterDatabase, AlterTable, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateView,
-    DropIndex, DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind, TableElement,
+    AlterDatabase, AlterTable, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateType,
+    CreateView, DropIndex, DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
+    TableElement,
 };
 use std::iter::repeat;
 
@@ -27,6 +28,30 @@ use std::iter::repeat;
 pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<Definition, Error> {
     let no_definition = || Error::new(8623, "This statement is not understood.", 1_u32).with_severity(16);
     definition(statement, scope)?.ok_or_else(no_definition)
+}
+
+/// The base of an alias type: in SQL Server no other such type, nor sysname, rowversion (222) or xml (15226).
+fn base_of_type(create: &CreateType, scope: &Scope) -> Result<Type, Error> {
+    let at = create.type_.at;
+    let wrong = || {
+        let text = format!(
+            "The base type \"{}\" is not a valid base type for the alias data type.",
+            create.type_.name
+        );
+        Error::new(222, text, at).with_severity(16)
+    };
+    let base = type_names::of_name(&create.type_, 1, scope.dialect);
+    if !scope.dialect.is_strict {
+        return base;
+    }
+    match base {
+        Err(error) if error.number == 2715 => Err(wrong()),
+        Ok(of) if of.is_row_version() || of.name == SYSNAME.name => Err(wrong()),
+        Ok(XML) => {
+            Err(Error::new(15226, "Cannot create alias types from an XML datatype.", at).with_severity(16))
+        }
+        base => base,
+    }
 }
 
 /// None for a statement that is not one of these definitions.
@@ -87,7 +112,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Definit
             Definition::Call(call("tsql.create_schema", parts.collect::<Vec<_>>()))
         }
         StatementKind::CreateType(create) => {
-            let declared = type_names::of_name(&create.type_, 1, scope.dialect)?.declared();
+            let declared = base_of_type(create, scope)?.declared();
             let nullable = if create.nullable { "null" } else { "not null" };
             create_type(&create.name, format!("{declared} {nullable}"))?
         }

@@ -1,14 +1,14 @@
 //! Values.
 
-use super::arithmetic::{arithmetic, sign};
+use super::arithmetic::{self, arithmetic, sign};
 use super::binder::Binder;
 use super::item::Written;
 use super::sequence::refuse_next_value;
-use super::value::{self, implicit, Constant, Value};
+use super::value::{self, common, implicit, Constant, Value};
 use super::{bound, conditions, conversions, functions, literals, output, select, sources, times, xml};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{self, nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
+use crate::facts::types::{self, nvarchar, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::postgres::{call, late, Operator, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
@@ -118,6 +118,9 @@ pub fn column_sql(binder: &Binder<'_>, column: &ColumnName) -> Result<Scalar, Er
 }
 
 fn unary(binder: &mut Binder<'_>, operator: UnaryOperator, operand: &Expression) -> Result<Value, Error> {
+    if operator == UnaryOperator::Minus && is_least_int(operand) {
+        return Ok(Value::cast(Scalar::text("-2147483648"), types::INT));
+    }
     let value = value(binder, operand)?;
     if value.family() == Some(Family::Variant) && operator != UnaryOperator::Plus {
         let sign = if operator == UnaryOperator::Minus { "minus" } else { "'~'" };
@@ -142,6 +145,14 @@ fn unary(binder: &mut Binder<'_>, operator: UnaryOperator, operand: &Expression)
         }
         UnaryOperator::Minus => negated(value, operand.at().line),
     }
+}
+
+/// Its positive number is a numeric.
+fn is_least_int(operand: &Expression) -> bool {
+    let Expression::Literal(Literal { value: LiteralValue::Integer(digits), .. }) = operand else {
+        return false;
+    };
+    digits.trim_start_matches('0') == "2147483648"
 }
 
 fn negated(value: Value, line: u32) -> Result<Value, Error> {
@@ -182,6 +193,7 @@ fn chain(binder: &mut Binder<'_>, expression: &Expression) -> Result<Value, Erro
         let line = right.at().line;
         let mut right = self::value(binder, right)?;
         if operator == BinaryOperator::Concatenate {
+            arithmetic::refuse("||", &value, &right, line, binder.dialect())?;
             value = as_text(value, binder.dialect());
             right = as_text(right, binder.dialect());
         }
@@ -230,7 +242,7 @@ pub fn branches(
                         other than the NULL constant.";
         return Err(Error::new(8133, text, line).with_severity(16));
     }
-    let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
+    let of = common(&values);
     let dialect = binder.dialect();
     let mut written = values.into_iter().map(|value| match of {
         Some(of) if !value.is_null() && value.of != Some(of) => {

@@ -3,15 +3,14 @@
 use super::binder::Binder;
 use super::calls::CallBinder;
 use super::sequence::refuse_next_value;
-use super::value::{carried, converted, implicit, Constant, Value};
+use super::value::{carried, common, converted, implicit, Constant, Value};
 use super::walk;
-use super::{aggregates, conditions, expressions, json_rows, numbers, pointers, texts, times};
+use super::{aggregates, conditions, expressions, json_rows, lengths, numbers, pointers, texts, times};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{
-    numeric, unified, Case, Family, Type, BIGINT, GUID, INT, SMALLINT, SQL_VARIANT, TINYINT, VARBINARY,
-    VARCHAR,
+    numeric, Case, Family, Type, BIGINT, GUID, INT, SMALLINT, SQL_VARIANT, TINYINT, VARBINARY, VARCHAR,
 };
 use crate::postgres::{call, Call, Mark, Scalar};
 use crate::resolve::names::{self, folded, identifier, schema_of};
@@ -249,6 +248,7 @@ fn plain(
     let mut arguments = Vec::with_capacity(number);
     let mut gives = gives;
     let mut is_of_database = called.binder.scope.folds && SEARCHING.contains(&function);
+    let mut texts = Vec::new();
     for (place, kind) in takes.chars().take(number).enumerate() {
         arguments.push(match kind {
             't' => {
@@ -256,15 +256,31 @@ fn plain(
                 gives.twin |= gives.is_text() && value.is_national();
                 gives = gives.with_case(value.case());
                 is_of_database &= value.of.is_some() && value.case() == Case::OfDatabase;
-                called.as_text(&value)?
+                let text = called.as_text(&value)?;
+                texts.push(value);
+                text
             }
-            'i' if function == "stuff" => texts::whole(called, place)?,
+            'i' if function == "stuff" => super::texts::whole(called, place)?,
             'i' => called.integer(place)?,
             'l' => called.of_type(place, BIGINT)?,
             'b' => called.of_type(place, VARBINARY)?,
             _ => called.float(place)?,
         });
     }
+    let (length, is_error) = lengths::of_function(called, &texts, gives);
+    gives.length = length;
+    let is_position = matches!(function, "charindex" | "patindex") && called.dialect().limits_lengths;
+    if is_position && lengths::is_endless(texts[1].of) {
+        gives = BIGINT;
+    }
+    let result = |sql: Scalar| match gives.length {
+        Some(length) if gives.is_text() && is_error => {
+            Value::cast(call("tsql.fitting", [sql, Scalar::number(length)]), gives)
+        }
+        Some(_) if gives.is_text() => Value::cast(sql, gives),
+        None if gives == BIGINT && is_position => Value::cast(sql, gives),
+        _ => Value::new(sql, gives),
+    };
     if is_of_database {
         let arguments: Vec<Scalar> = arguments
             .into_iter()
@@ -275,10 +291,10 @@ fn plain(
             })
             .collect();
         let sql = call(format!("tsql.{function}"), arguments);
-        return Ok(Value::new(if gives.is_text() { sql.cast(VARCHAR.sql()) } else { sql }, gives));
+        return Ok(result(if gives.is_text() { sql.cast(VARCHAR.sql()) } else { sql }));
     }
     let schema = if function == "pi" { "" } else { "tsql." };
-    Ok(Value::new(call(format!("{schema}{function}"), arguments), gives))
+    Ok(result(call(format!("{schema}{function}"), arguments)))
 }
 
 fn is_null(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -314,7 +330,7 @@ fn coalesce(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         let text = "At least one of the arguments to COALESCE must be an expression that is not NULL.";
         return Err(Error::new(4127, text, called.line));
     }
-    let of = unified(values.iter().map(|value| value.of));
+    let of = common(&values);
     let mut parts = Vec::with_capacity(values.len());
     for value in values {
         let part = match of {
@@ -336,8 +352,7 @@ fn of_all(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     for argument in called.arguments {
         values.push(expressions::value(called.binder, argument)?);
     }
-    let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
-    let Some(of) = unified(known).map(|of| conditions::type_by_default(called.binder, of)) else {
+    let Some(of) = common(&values).map(|of| conditions::type_by_default(called.binder, of)) else {
         let parts: Vec<Scalar> = values.into_iter().map(|value| value.sql).collect();
         return Ok(Value::unknown(call(called.name.to_owned(), parts)));
     };

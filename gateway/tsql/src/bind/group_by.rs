@@ -48,7 +48,8 @@ fn grouped(binder: &mut Binder<'_>, expression: &Expression, titles: &Titles) ->
         Some(column) => expressions::value(binder, &column)?,
         None => expressions::value(binder, expression)?,
     };
-    if value.constant != Constant::None {
+    let has_no_column = || !walk::has_column(expression) && !walk::has_query(expression);
+    if value.constant != Constant::None || binder.dialect().is_strict && has_no_column() {
         let text =
             "Each GROUP BY expression must contain at least one column that is not an outer reference.";
         return Err(Error::new(164, text, expression.at()));

@@ -6,11 +6,11 @@ use super::item::{has_star, numbered, Stands, Written};
 use super::json::not_allowed;
 use super::named::flat;
 use super::targets::Targets;
-use super::value::{carried, carried_into, implicit, Value};
+use super::value::{carried, carried_into, common, implicit, Value};
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;
-use crate::facts::types::{unified, SQL_VARIANT};
+use crate::facts::types::SQL_VARIANT;
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, table};
 use crate::schema::{Schema, Table};
@@ -307,10 +307,7 @@ pub fn rows(
         return Ok(read);
     }
     for place in 0..width {
-        let known = |row: &Vec<Option<Value>>| {
-            row[place].as_ref().filter(|value| !value.is_null()).map(|value| value.of)
-        };
-        let Some(of) = unified(read.iter().filter_map(known)) else { continue };
+        let Some(of) = common(read.iter().filter_map(|row| row[place].as_ref())) else { continue };
         for row in &mut read {
             if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
                 row[place] = Some(implicit(value, of, line, binder.dialect())?);

@@ -1,6 +1,7 @@
 //! The items of a select list, and their names.
 
 use super::title::{ResultType, Title};
+use super::value::{Constant, Value};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::postgres::{Listed, Query, Scalar};
@@ -48,6 +49,8 @@ pub struct Item {
     pub of: Option<Type>,
     /// It is a national text.
     pub is_wide: bool,
+    /// Whether it is a whole literal or NULL, whose type depends on the other selects of a UNION.
+    pub constant: Constant,
     /// For a select for json.
     pub property: Property,
 }
@@ -56,6 +59,11 @@ impl Item {
     /// `*`, or `row.*`
     pub fn star(row: Option<String>) -> Item {
         Item::new(Scalar::Column(row, String::from("*")), None)
+    }
+
+    /// A value of its type beside those of other selects.
+    pub fn beside(&self, of: Option<Type>) -> Value {
+        Value { constant: self.constant.clone(), ..Value::of(Scalar::Null, of) }
     }
 
     pub fn listed(&self) -> Listed {
@@ -75,6 +83,7 @@ impl Item {
             result_type: None,
             of: None,
             is_wide: false,
+            constant: Constant::None,
             property: Property::default(),
         }
     }

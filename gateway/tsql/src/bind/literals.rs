@@ -18,6 +18,9 @@ pub fn of_text(text: &str, national: bool, dialect: &Dialect) -> Value {
     Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
 }
 
+/// Characters of the longest literal that is an int.
+const LONGEST_INT: usize = 11;
+
 /// Digits without a decimal point.
 pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
     let digits = written.trim_start_matches('0');
@@ -25,7 +28,8 @@ pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
     if digits.len() > usize::from(MOST_DIGITS) {
         return Err(too_many_digits(written, line));
     }
-    if let Ok(number) = digits.parse::<i32>() {
+    // a longer one is numeric, whatever its number
+    if let Some(number) = digits.parse::<i32>().ok().filter(|_| written.len() <= LONGEST_INT) {
         return Ok(Value {
             constant: Constant::Integer(number.into()),
             ..Value::new(Scalar::number(digits), types::INT)

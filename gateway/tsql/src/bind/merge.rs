@@ -139,24 +139,23 @@ fn check(clauses: &[MergeClause]) -> Result<(), Error> {
     };
     for (place, clause) in clauses.iter().enumerate() {
         for before in clauses[..place].iter().filter(|before| before.rows == clause.rows) {
-            let text = if action(before) == action(clause) {
-                let (rows, action) = (rows(clause), action(clause));
-                let text = format!(
-                    "An action of type '{rows}' cannot appear more than once in a '{action}' clause of a MERGE \
-                     statement."
-                );
-                (10714, text)
-            } else if before.condition.is_none() {
-                let rows = rows(clause);
+            let (rows, action_of) = (rows(clause), action(clause));
+            let (number, text) = if before.condition.is_none() {
                 let text = format!(
                     "In a MERGE statement, a '{rows}' clause with a search condition cannot appear after a '{rows}' \
                      clause with no search condition."
                 );
                 (5324, text)
+            } else if action(before) == action_of {
+                let text = format!(
+                    "An action of type '{rows}' cannot appear more than once in a '{action_of}' clause of a MERGE \
+                     statement."
+                );
+                (10714, text)
             } else {
                 continue;
             };
-            return Err(Error::new(text.0, text.1, clause.at).with_severity(16));
+            return Err(Error::new(number, text, clause.at).with_severity(16));
         }
     }
     Ok(())

@@ -32,6 +32,7 @@ mod json;
 mod json_property;
 mod json_rows;
 mod keyed;
+mod lengths;
 mod literals;
 mod locks;
 mod merge;

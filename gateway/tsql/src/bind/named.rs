@@ -1,6 +1,7 @@
 //! The sources and declarations of the columns that a select can name.
 
 use super::item::{has_star, Item};
+use crate::error::Error;
 use crate::facts::types::Type;
 use crate::resolve::names::stored;
 use crate::schema::{Column, Table};
@@ -108,6 +109,44 @@ pub fn source_name(source: &TableSource) -> Option<String> {
         TableSource::Function { call, .. } => Some(stored(&call.name.name)),
         _ => None,
     }
+}
+
+/// 1011, 1012 and 1013: two tables of FROM have one name.
+pub fn refuse_repeated(from: &[TableSource]) -> Result<(), Error> {
+    let sources = flat(from);
+    let parts = |source: &TableSource| match source {
+        TableSource::Table { name, alias, .. } => {
+            let shown = alias.as_ref().map_or(&name.name, |alias| &alias.text);
+            Some((shown.clone(), alias.is_some(), name.clone()))
+        }
+        _ => None,
+    };
+    for (place, source) in sources.iter().enumerate() {
+        let Some((name, is_alias, table)) = parts(source) else { continue };
+        let same = sources[..place]
+            .iter()
+            .filter_map(|source| parts(source))
+            .find(|(other, ..)| stored(other) == stored(&name));
+        let (number, text) = match same {
+            None => continue,
+            Some((_, false, other)) if !is_alias && other.owner != table.owner => continue,
+            Some((_, true, _)) if is_alias => {
+                (1011, format!("The correlation name '{name}' is specified multiple times in a FROM clause."))
+            }
+            Some((other, false, _)) if !is_alias => {
+                let text = format!(
+                    "The objects \"{other}\" and \"{name}\" in the FROM clause have the same exposed names. Use correlation \
+                     names to distinguish them."
+                );
+                (1013, text)
+            }
+            Some(_) => {
+                (1012, format!("The correlation name '{name}' has the same exposed name as table '{name}'."))
+            }
+        };
+        return Err(Error::new(number, text, table.at).with_severity(16));
+    }
+    Ok(())
 }
 
 /// The tables and queries of FROM, in the order of the text.

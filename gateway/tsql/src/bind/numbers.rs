@@ -21,19 +21,21 @@ pub fn keeps_kind(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     if value.is_text() {
         value = converted(value, FLOAT, called.line, called.dialect())?;
     }
-    if value.of == Some(BIT) {
+    // in ASE of the type of its argument
+    let keeps_type = called.name == "abs" && called.dialect().is_ase;
+    if value.of == Some(BIT) || value.of == Some(REAL) && !keeps_type {
         value = converted(value, FLOAT, called.line, called.dialect())?;
     } else if value.of.is_some_and(is_small) {
         value = converted(value, INT, called.line, called.dialect())?;
     }
     let is_abs = called.name == "abs";
     let of = value.of.and_then(|of| match of.family {
-        _ if of == REAL && !is_abs => Some(FLOAT),
+        _ if keeps_type => Some(of),
         Family::Decimal if matches!(called.name, "ceiling" | "floor") => {
             Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
         }
         Family::Decimal if called.name == "sign" => Some(of),
-        Family::Money if called.name == "sign" => Some(MONEY),
+        Family::Money if is_abs || called.name == "sign" => Some(MONEY),
         Family::Money if matches!(called.name, "degrees" | "radians") => None,
         Family::Decimal if !is_abs => None,
         _ => Some(of),

@@ -4,10 +4,10 @@
 use super::binder::Binder;
 use super::item::{has_star, numbered, renamed, Item};
 use super::value::Constant;
-use super::{conditions, expressions};
+use super::{conditions, expressions, walk};
 use crate::error::Error;
 use crate::facts::conversions::{is_sorted, unsorted};
-use crate::facts::types::{Type, GUID, INT};
+use crate::facts::types::{Family, Type, GUID, INT};
 use crate::postgres::{call, Order, Query, Scalar};
 use crate::resolve::names::{folded, stored};
 use crate::tree::{self, Expression, LiteralValue, Ordering, Position, QueryBody};
@@ -128,7 +128,7 @@ fn keys(
 ) -> Result<Vec<Key>, Error> {
     let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
     for (place, ordering) in order_by.iter().enumerate() {
-        let key = key(binder, ordering, items, in_list)?;
+        let key = key(binder, ordering, place, items, in_list)?;
         demand_sorted(key.of, ordering.value.at(), binder.dialect())?;
         let is_same = |(other, of): (&Key, &Ordering)| {
             are_alike(&of.value, &ordering.value)
@@ -147,7 +147,13 @@ fn keys(
 }
 
 /// An item of ORDER BY; a number is the position of a column. `in_list`: it is in the list.
-fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bool) -> Result<Key, Error> {
+fn key(
+    binder: &mut Binder<'_>,
+    ordering: &Ordering,
+    place: usize,
+    items: &[Item],
+    in_list: bool,
+) -> Result<Key, Error> {
     if let (Expression::Variable(variable), true) = (&ordering.value, binder.dialect().is_strict) {
         let text = "A variable is not allowed as an item of ORDER BY: variables are only allowed when ordering by an \
                     expression referencing a column name.";
@@ -163,8 +169,10 @@ fn key(binder: &mut Binder<'_>, ordering: &Ordering, items: &[Item], in_list: bo
         (Expression::Column(column), Some(_)) => expressions::unknown(binder, column)?,
         (other, _) => expressions::value(binder, other)?,
     };
-    if value.is_null() || value.text().is_some() {
-        let text = "A constant expression was encountered in the ORDER BY list.";
+    let is_constant = || value.integer().is_none() && walk::is_constant(&ordering.value);
+    if value.is_null() || value.text().is_some() || binder.dialect().is_strict && is_constant() {
+        let place = place + 1;
+        let text = format!("A constant expression was encountered in the ORDER BY list, position {place}.");
         return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
     }
     let value = conditions::collated_by_default(binder, value);
@@ -201,10 +209,12 @@ pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec
     let mut by = Vec::with_capacity(orderings.len());
     for ordering in orderings {
         let value = expressions::value(binder, &ordering.value)?;
-        if value.constant != Constant::None {
-            let (number, what) = match value.integer() {
-                Some(_) => (5308, "integer indices"),
-                None => (5309, "constants"),
+        if value.constant != Constant::None
+            || binder.dialect().is_strict && walk::is_constant(&ordering.value)
+        {
+            let (number, what) = match value.family() {
+                Some(Family::Integer) => (5308, "integer indices"),
+                _ => (5309, "constants"),
             };
             let text = format!(
                     "Windowed functions, aggregates and NEXT VALUE FOR functions do not support {what} as ORDER BY \

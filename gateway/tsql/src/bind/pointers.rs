@@ -203,6 +203,7 @@ pub fn text_pointer(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error>
     let Expression::Column(column) = called.arguments[0].without_collation() else {
         return Err(called.fail(280, "Only base table columns are allowed in the TEXTPTR function."));
     };
+    called.value(0)?;
     Ok(Value::new(pointer(called.binder, column)?, Type { length: Some(16), ..VARBINARY }))
 }
 

@@ -8,7 +8,7 @@ use super::sequence::refuse_next_value;
 use super::sources::Sources;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
-use super::value::{assigned, Value};
+use super::value::{assigned, common, Constant, Value};
 use super::{
     combined, common_tables, conditions, declared, expressions, group_by, growth, insert, json,
     json_property, locks, order, sources, top, width,
@@ -16,7 +16,7 @@ use super::{
 use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::conversions::is_sorted;
-use crate::facts::types::{unified, Type, INT};
+use crate::facts::types::{Type, INT};
 use crate::postgres::{self, Body, Create, Listed, Scalar, Statement};
 use crate::resolve::names::{self, stored};
 use crate::schema::{Column, Table};
@@ -225,6 +225,9 @@ pub fn select(
     if select.top.is_some() || has_offset {
         refuse_next_value(binder, numbers, 11739, select.at.line)?;
     }
+    if !order_by.is_empty() {
+        refuse_next_value(binder, numbers, 11723, select.at.line)?;
+    }
     let numbers = binder.around.next_values;
     if for_json {
         json_property::note_properties(binder, select, &mut items)?;
@@ -336,6 +339,10 @@ pub fn item(
                 result_type,
                 of: known,
                 is_wide,
+                constant: match &written.constant {
+                    whole @ (Constant::Integer(_) | Constant::Null) => whole.clone(),
+                    _ => Constant::None,
+                },
                 ..Item::new(sql, Some(name))
             })
         }
@@ -399,7 +406,7 @@ fn assigned_item(
 /// The type of a column of rows of values, if known.
 fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Option<Type> {
     let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
-    unified(values.filter(|value| !value.is_null()).map(|value| value.of))
+    common(values)
 }
 
 /// Whether an expression is never null: a literal, or isnull() that ends in one.

@@ -17,9 +17,16 @@ pub fn refuse_next_value(binder: &Binder<'_>, before: usize, number: i32, line: 
         return Ok(());
     }
     let why = match number {
-        11719 => "is not allowed in sub-queries, common table expressions and derived tables",
+        11719 => "is not allowed in check constraints, default objects, computed columns, views, user-defined functions, \
+                  user-defined aggregates, user-defined table types, sub-queries, common table expressions, derived \
+                  tables or return statements",
         11720 => "is not allowed in the ON, WHERE, GROUP BY, HAVING, or ORDER BY clauses",
         11721 => "cannot be used directly in a statement that uses a DISTINCT, UNION, UNION ALL, EXCEPT or INTERSECT operator",
+        11723 => "cannot be used directly in a statement that contains an ORDER BY clause unless the OVER clause is specified",
+        11725 => {
+            let text = "An expression that contains a NEXT VALUE FOR function cannot be passed as an argument to an aggregate.";
+            return Err(Error::new(number, text, line));
+        }
         11739 => "cannot be used if the query contains TOP or OFFSET",
         _ => "cannot be used within CASE, CHOOSE, COALESCE, IIF, ISNULL and NULLIF",
     };

@@ -1,12 +1,13 @@
 //! FROM and WHERE of a select.
 
-use super::binder::Binder;
+use super::binder::{Around, Binder};
 use super::calls::CallBinder;
 use super::common_tables::alias;
 use super::item::{refuse_names, Stands};
 use super::json_rows::names_openjson;
-use super::named::{source_name, Named};
+use super::named::{refuse_repeated, source_name, Named};
 use super::order::refuse_order;
+use super::sequence::refuse_next_value;
 use super::value::{Constant, Value};
 use super::{conditions, declared, expressions, functions, json_rows, outer_join, output, partial, select};
 use crate::error::Error;
@@ -28,6 +29,9 @@ pub struct Sources {
 }
 
 pub fn sources_of(binder: &mut Binder<'_>, select: &Select) -> Result<Sources, Error> {
+    if binder.dialect().is_strict {
+        refuse_repeated(&select.from)?;
+    }
     let aggregates = binder.around.aggregates;
     let mut sources = match outer_join::outer_join(binder, select)? {
         Some(sources) => sources,
@@ -199,9 +203,10 @@ fn derived(
 ) -> Result<Source, Error> {
     let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
     refuse_order(query, binder.dialect())?;
-    let aggregates = binder.around.aggregates;
+    let Around { aggregates, next_values, .. } = binder.around;
     let written = select::query(binder, query, Stands::Inside)?;
     binder.around.aggregates = aggregates;
+    refuse_next_value(binder, next_values, 11719, query.at.line)?;
     refuse_names(&written.items, columns, name, binder.dialect())?;
     declared::know(binder, Named::of_query(stored(&name.text), &written.items, columns));
     Ok(Source::Query(Box::new(written.sql), named(alias, columns)?))

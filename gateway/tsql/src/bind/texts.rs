@@ -3,11 +3,12 @@
 use super::calls::CallBinder;
 use super::conversions::wide_bytes;
 use super::value::Value;
-use super::width;
+use super::{lengths, width};
 use crate::error::Error;
+use crate::facts::arguments;
 use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
 use crate::facts::types::{
-    nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
+    nvarchar, varchar, Family, Type, BIGINT, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
 };
 use crate::postgres::{call, Scalar};
 use crate::tree::Expression;
@@ -42,7 +43,11 @@ pub fn same_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
         name if called.arguments.len() == 2 => call(name.to_owned(), [text, called.text(1)?]),
         name => call(format!("tsql.{name}"), [text]),
     };
-    Ok(text_result(sql, value.length(), &[value]))
+    let length = match called.dialect().limits_lengths {
+        true if !value.of.is_some_and(|of| of.is_large()) => lengths::of_text(&value),
+        _ => value.length(),
+    };
+    Ok(text_result(sql, length, &[value]))
 }
 
 /// left, right
@@ -53,7 +58,7 @@ pub fn side(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         return Ok(Value::new(call("tsql.right", [value.sql, called.integer(1)?]), VARBINARY));
     }
     let sql = call(format!("tsql.{}", called.name), [called.as_text(&value)?, called.integer(1)?]);
-    Ok(text_result(sql, value.length(), &[value]))
+    Ok(text_result(sql, lengths::of_part(called, &value, 1), &[value]))
 }
 
 pub fn substring(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -65,10 +70,11 @@ pub fn substring(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     let (start, length) = (whole(called, 1)?, whole(called, 2)?);
     if value.family() == Some(Family::Binary) {
-        return Ok(Value::new(call("tsql.substring", [value.sql, start, length]), VARBINARY));
+        let of = Type { length: lengths::of_part(called, &value, 2), ..VARBINARY };
+        return Ok(Value::new(call("tsql.substring", [value.sql, start, length]), of));
     }
     let sql = call("tsql.substring", [called.as_text(&value)?, start, length]);
-    Ok(text_result(sql, value.length(), &[value]))
+    Ok(text_result(sql, lengths::of_part(called, &value, 2), &[value]))
 }
 
 /// A position or length, which cannot be a text in SQL Server.
@@ -81,10 +87,7 @@ pub fn whole(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar
 }
 
 fn invalid_argument(called: &CallBinder<'_, '_, '_>, place: usize, value: &Value) -> Error {
-    let of = value.of.map_or("NULL", |of| of.display_name());
-    let (place, name) = (place + 1, &called.name);
-    let text = format!("Argument data type {of} is invalid for argument {place} of {name} function.");
-    called.fail(8116, text)
+    called.fail(8116, arguments::message(called.name, place, value.of.filter(|_| !value.is_null())))
 }
 
 pub fn str(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -106,7 +109,8 @@ pub fn concat(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     for value in &values {
         parts.push(call("coalesce", [called.as_text(value)?, Scalar::text("")]));
     }
-    Ok(text_result(call("concat", parts), None, &values))
+    let length = lengths::of_all(called, &values, None);
+    Ok(text_result(call("concat", parts), length, &values))
 }
 
 /// `concat_ws(separator, …)`: nulls are omitted, with their separators.
@@ -122,7 +126,8 @@ pub fn concat_with(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
     }
     let separator = parts.remove(0);
     parts.insert(0, call("coalesce", [separator, Scalar::text("")]));
-    Ok(text_result(call("concat_ws", parts), None, &values))
+    let length = lengths::of_all(called, &values[1..], values.first());
+    Ok(text_result(call("concat_ws", parts), length, &values))
 }
 
 /// `replicate(text, number)`: cut at 8,000 bytes unless the text is a varchar(max).
@@ -136,7 +141,8 @@ pub fn replicate(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         (false, false) => call("tsql.replicate", arguments),
         (false, true) => call("tsql.cut", [call("tsql.replicate", arguments), Scalar::number(4000)]),
     };
-    Ok(text_result(sql, None, &[value]))
+    let length = if is_long { None } else { lengths::of_repeated(called, &value, 1) };
+    Ok(text_result(sql, length, &[value]))
 }
 
 /// `formatmessage(text, …)`: formatted like raiserror.
@@ -167,13 +173,11 @@ pub fn format(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         matches!(family, Integer | Money | Decimal | Float | Time | Date | DateTime)
     };
     if value.is_null() || value.family().is_some_and(|family| !is_formatted(family)) {
-        let name = value.of.filter(|_| !value.is_null()).map_or("NULL", |of| of.name);
-        let text = format!("Argument data type {name} is invalid for argument 1 of format function.");
-        return Err(called.fail(8116, text));
+        return Err(invalid_argument(called, 0, &value));
     }
     let format = called.text(1)?;
     let culture = if given == 3 { called.text(2)? } else { Scalar::text("en-US") };
-    Ok(Value::new(call("tsql.format", [value.sql, format, culture]), nvarchar(Some(4000))))
+    Ok(Value::cast(call("tsql.format", [value.sql, format, culture]), nvarchar(Some(4000))))
 }
 
 /// UTF-16 units, or bytes of binaries; PostgreSQL counts if only it knows the type.
@@ -184,7 +188,15 @@ pub fn length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         None | Some(Family::Binary) if !value.is_null() => value.sql,
         _ => called.as_text(&value)?,
     };
-    Ok(Value::new(call("tsql.len", [counted]), INT))
+    Ok(number(called, call("tsql.len", [counted]), value.of))
+}
+
+/// A length, which is a bigint of a (max).
+fn number(called: &CallBinder<'_, '_, '_>, sql: Scalar, counted: Option<Type>) -> Value {
+    match called.dialect().limits_lengths && lengths::is_endless(counted) {
+        true => Value::cast(sql, BIGINT),
+        false => Value::new(sql, INT),
+    }
 }
 
 /// Bytes, if they follow from the type; otherwise PostgreSQL counts them.
@@ -220,9 +232,9 @@ pub fn data_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
                     call("tsql.datalength_wide", [text])
                 }
             };
-            Value::new(sql, INT)
+            number(called, sql, value.of)
         }
-        None => Value::new(call("tsql.datalength", [value.sql]), INT),
+        None => number(called, call("tsql.datalength", [value.sql]), value.of),
     })
 }
 
@@ -232,7 +244,7 @@ pub fn hash_bytes(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let algorithm = called.text(0)?;
     let value = called.value(1)?;
     if value.of.is_some_and(|of| !of.is_text() && of.family != Family::Binary) {
-        return Err(called.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function."));
+        return Err(invalid_argument(called, 1, &value));
     }
     let bytes = match width::is_wide(called.binder, &called.arguments[1])? {
         false => call("tsql.varbytes", [value.sql]),

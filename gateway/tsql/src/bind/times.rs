@@ -156,7 +156,8 @@ pub fn date_add(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 pub fn date_diff(called: &mut CallBinder<'_, '_, '_>, gives: Type) -> Result<Value, Error> {
     called.count(3, 3)?;
     let part = called.date_part(0)?;
-    if matches!(part, "iso_year" | "iso_weekday" | TZOFFSET) {
+    let is_refused = part == "iso_week" && called.dialect().is_strict;
+    if is_refused || matches!(part, "iso_year" | "iso_weekday" | TZOFFSET) {
         return Err(refused_part(called, 9806, part));
     }
     let sql = call("tsql.datediff", [Scalar::text(part), counted(called, 1)?, counted(called, 2)?]);
@@ -215,7 +216,12 @@ pub fn of_parts(called: &mut CallBinder<'_, '_, '_>, gives: Type) -> Result<Valu
         _ => 8,
     };
     called.count(number, number)?;
-    let digits = called.value(number - 1)?.integer().and_then(|digits| u8::try_from(digits).ok());
+    let digits = called.value(number - 1)?.integer();
+    if let Some(digits) = digits.filter(|digits| !(0..=7).contains(digits)) {
+        let text = format!("Line {}: Specified scale {digits} is invalid.", called.line);
+        return Err(Error::new(1002, text, called.line));
+    }
+    let digits = digits.and_then(|digits| u8::try_from(digits).ok());
     let Some(digits) = digits.filter(|digits| *digits <= 7) else {
         let text = format!(
             "Scale argument is not valid. Valid expressions for data type {} scale argument are integer \
@@ -304,7 +310,10 @@ pub fn at_time_zone(
         return Err(Error::new(8116, text, line).with_severity(16));
     }
     let value = implicit(value, DATETIMEOFFSET, line, binder.dialect())?.sql;
-    let fraction = of.and_then(|of| of.fraction);
+    let fraction = of.and_then(|of| match of.name {
+        "datetime" | "smalldatetime" if of.fraction.is_none() => Some(3),
+        _ => of.fraction,
+    });
     let sql = call("tsql.switchoffset", [value, Scalar::number(0)]);
     Ok(Value::new(sql, Type { fraction, ..DATETIMEOFFSET }))
 }

@@ -128,6 +128,20 @@ pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
     }
 }
 
+/// The common type of values: a whole literal beside a decimal has the digits as written; NULL has no type.
+pub fn common<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<Type> {
+    let values: Vec<&Value> = values.into_iter().filter(|value| !value.is_null()).collect();
+    let of = types::unified(values.iter().map(|value| value.of))?;
+    if of.family != Family::Decimal {
+        return Some(of);
+    }
+    let as_written = |value: &&Value| match value.integer() {
+        Some(_) => value.of.map(|of| types::decimal(digits_of(value, of).0, 0)),
+        None => value.of,
+    };
+    types::unified(values.iter().map(as_written))
+}
+
 /// Converts the value to another type, as T-SQL does without a style.
 pub fn converted(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     conversion("to", value, target, line, dialect)

@@ -1,5 +1,6 @@
 //! Searches in expressions.
 
+use crate::facts::functions::{rule, Rule};
 use crate::tree::{Arguments, Expression, Grouping, Query, QueryBody, Select, SelectItem, TableSource};
 
 /// Whether an expression, one of its parts, or one in its queries matches.
@@ -108,6 +109,31 @@ fn in_source(source: &TableSource, found: &mut dyn FnMut(&Expression) -> bool) -
             in_source(left, found) || in_source(right, found) || condition.iter().any(|one| any(one, found))
         }
     }
+}
+
+/// Whether an expression has the same value for every row and in every session.
+pub fn is_constant(expression: &Expression) -> bool {
+    let is_fixed = |rule: Rule| {
+        !rule.varies()
+            && !rule.is_aggregate()
+            && !rule.is_ranking()
+            && !matches!(
+                rule,
+                Rule::Session | Rule::System | Rule::SystemNumeric | Rule::ServerProperty | Rule::NextValue
+            )
+    };
+    !any(expression, &mut |part| match part {
+        Expression::Column(_)
+        | Expression::Variable(_)
+        | Expression::Subquery(_)
+        | Expression::Exists(_)
+        | Expression::InQuery { .. }
+        | Expression::Xml(_) => true,
+        Expression::Function(call) => {
+            !call.name.is_bare() || !rule(&call.name.name.to_lowercase()).is_some_and(is_fixed)
+        }
+        _ => false,
+    })
 }
 
 /// Whether a query names a table of one part in one of its sources, at any depth.

@@ -179,6 +179,7 @@ pub fn verb(operator: &str) -> &str {
         "*" => "multiply",
         "/" => "divide",
         "%" => "modulo",
+        "||" => "concat",
         other => other,
     }
 }
@@ -274,6 +275,12 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             }
         }
         (Bit, Bit) if matches!(operator, "+" | "-" | "%") => incompatible(),
+        (one, other)
+            if operator == "||" && ![one, other].iter().any(|of| matches!(of, Varchar | Text | Binary)) =>
+        {
+            incompatible()
+        }
+        (Varchar, Exact | Float) | (Exact | Float, Varchar) if operator == "%" => incompatible(),
         (Bit, Bit) if matches!(operator, "*" | "/") => invalid(),
         (Guid, Guid) if !compares => invalid(),
         (Binary, Binary) if matches!(operator, "*" | "/") => invalid(),

@@ -122,8 +122,8 @@ dialects! {
     demands_tables: bool = false, true;
 
     // Procedures and the session
-    /// RETURN leaves 0 as @@rowcount.
-    return_counts_none: bool = true, false;
+    /// RETURN leaves 0 as @@rowcount, with a value 1.
+    return_counts_itself: bool = true, false;
     limits_transaction_names: bool = true, false;
     /// A cursor uses the values of variables at its declaration.
     cursors_copy_variables: bool = true, false;

@@ -3,7 +3,7 @@
 
 use super::session::CLOCKS;
 use super::types::{
-    nvarchar, varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, FLOAT, GUID, INT,
+    nvarchar, varchar, Type, BIGINT, CHAR, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, FLOAT, GUID, INT,
     SMALLDATETIME, TIME, VARBINARY,
 };
 
@@ -117,6 +117,7 @@ const fn float(function: &'static str) -> Rule {
 }
 
 const ANY_TEXT: Type = varchar(None);
+const ONE_CHAR: Type = Type { length: Some(1), ..CHAR };
 const NO: Rule = Rule::Refused(NONE_SUCH);
 
 /// In alphabetical order.
@@ -136,7 +137,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("bintostr", texts("bintostr", "b", ANY_TEXT)),
     ("ceiling", Rule::KeepsKind),
     ("certencoded", NO),
-    ("char", texts("char", "i", varchar(Some(1)))),
+    ("char", texts("char", "i", ONE_CHAR)),
     ("char_length", texts("char_length", "t", INT)),
     ("character_length", texts("char_length", "t", INT)),
     ("charindex", Rule::Plain { function: "charindex", takes: "tti", least: 2, gives: INT }),
@@ -255,7 +256,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("max", Rule::Extreme),
     ("min", Rule::Extreme),
     ("month", Rule::Part),
-    ("nchar", texts("nchar", "i", nvarchar(Some(1)))),
+    ("nchar", texts("nchar", "i", ONE_CHAR.twin())),
     ("newid", Rule::NewId),
     ("next value for", Rule::NextValue),
     ("ntile", Rule::NTile),
@@ -455,7 +456,7 @@ pub fn is_disputed_style(style: i64) -> bool {
     matches!(style, 13..=23 | 25 | 36..=40 | 113..=118 | 120 | 121 | 126 | 127 | 136..=140)
 }
 
-pub const HASH_RESULT: Type = VARBINARY;
+pub const HASH_RESULT: Type = Type { length: Some(8000), ..VARBINARY };
 pub const NEW_ID: Type = GUID;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Facts about T-SQL as tables, each in one place.
 
+pub mod arguments;
 pub mod collations;
 pub mod conversions;
 pub mod database_options;

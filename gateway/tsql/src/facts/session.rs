@@ -1,15 +1,15 @@
 //! Values of the session: @@variables, and functions that return them.
 
-use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT, VARBINARY};
+use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT, TINYINT, VARBINARY};
 use crate::Dialect;
 
-const NAME: Type = nvarchar(Some(255));
+const NAME: Type = nvarchar(Some(128));
 
 /// The variables of the session that a text may name, in alphabetical order.
 pub const VARIABLES: &[(&str, Type)] = &[
     ("@@client_csname", NAME),
     ("@@cursor_rows", INT),
-    ("@@datefirst", INT),
+    ("@@datefirst", TINYINT),
     ("@@dbts", Type { length: Some(8), ..BINARY }),
     ("@@error", INT),
     ("@@fetch_status", INT),
@@ -18,7 +18,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@langid", INT),
     ("@@language", NAME),
     ("@@lock_timeout", INT),
-    ("@@max_precision", INT),
+    ("@@max_precision", TINYINT),
     ("@@maxcharlen", INT),
     ("@@maxpagesize", INT),
     ("@@microsoftversion", INT),
@@ -38,7 +38,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@trancount", INT),
     ("@@transtate", INT),
     ("@@unicharsize", INT),
-    ("@@version", NAME),
+    ("@@version", nvarchar(Some(300))),
     ("@@version_as_integer", INT),
     ("@@version_number", INT),
 ];
@@ -118,7 +118,7 @@ pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("suser_name", "@@suser_name", NAME),
     ("suser_sname", "@@suser_name", NAME),
     ("user_name", "@@user_name", NAME),
-    ("xact_state", "@@xact_state", INT),
+    ("xact_state", "@@xact_state", SMALLINT),
 ];
 
 /// Functions without parentheses, and the function that each stands for.
@@ -155,6 +155,67 @@ pub fn holds(words: &[&str]) -> bool {
         [option @ ("arithabort" | "arithignore"), "arith_overflow"]
         | [option @ "arithabort", "numeric_truncation"] => is_so(option),
         options => options.iter().filter(|option| **option != ",").all(is_so),
+    }
+}
+
+/// Options of SET that are ON or OFF.
+const SWITCHES: &[&str] = &[
+    "ansi_defaults",
+    "ansi_null_dflt_off",
+    "ansi_null_dflt_on",
+    "ansi_nulls",
+    "ansi_padding",
+    "ansi_warnings",
+    "arithabort",
+    "arithignore",
+    "concat_null_yields_null",
+    "cursor_close_on_commit",
+    "fmtonly",
+    "forceplan",
+    "implicit_transactions",
+    "nocount",
+    "noexec",
+    "numeric_roundabort",
+    "parseonly",
+    "quoted_identifier",
+    "remote_proc_transactions",
+    "xact_abort",
+];
+
+/// SQL Server's error for a value that an option of SET does not take: its number, severity and text.
+pub fn wrong_value(words: &[&str]) -> Option<(i32, u8, String)> {
+    let near = |word: &str| Some((102, 15, format!("Incorrect syntax near '{word}'.")));
+    let parameter = |option: &str, of: &str| {
+        Some((2743, 16, format!("SET {} statement requires {of} parameter.", option.to_uppercase())))
+    };
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    match words {
+        ["datefirst", day] => match day.parse::<i64>() {
+            Ok(1..=7) => None,
+            Ok(day) => Some((2742, 16, format!("SET DATEFIRST {day} is out of range."))),
+            Err(_) => parameter("datefirst", "integer"),
+        },
+        [option @ ("dateformat" | "language"), number] if is_number(number) => parameter(option, "string"),
+        ["dateformat", order] => {
+            let known = ["mdy", "dmy", "ymd", "ydm", "myd", "dym"].contains(order);
+            (!known).then(|| (2741, 16, format!("SET DATEFORMAT date order '{order}' is invalid.")))
+        }
+        ["rowcount", ""] => {
+            let text = "Invalid argument for SET ROWCOUNT. Must be a non-null non-negative integer.";
+            Some((507, 16, text.to_owned()))
+        }
+        ["rowcount", sign @ ("-" | "+"), ..] => near(sign),
+        ["rowcount", number] if is_number(number) && number.parse::<i32>().is_err() => {
+            Some((1080, 15, format!("The integer value {number} is out of range.")))
+        }
+        ["fips_flagger", level] if !["entry", "full", "intermediate", "off"].contains(level) => near(level),
+        ["transaction" | "tran", "isolation", "level", level, ..]
+            if !["read", "repeatable", "serializable", "snapshot"].contains(level) =>
+        {
+            near(level)
+        }
+        [option, value] if SWITCHES.contains(option) && !["on", "off"].contains(value) => near(value),
+        _ => None,
     }
 }
 
@@ -208,6 +269,24 @@ mod tests {
         let said = |text: &str| holds(&text.split(' ').collect::<Vec<_>>());
         assert!(said("arithabort on") && said("arithabort , ansi_warnings on") && said("flushmessage off"));
         assert!(!said("arithabort off") && !said("arithabort , nocount on") && !said("on") && !said(""));
+    }
+
+    #[test]
+    fn values_that_an_option_does_not_take() {
+        let number = |text: &str| wrong_value(&text.split(' ').collect::<Vec<_>>()).map(|error| error.0);
+        assert_eq!(
+            [number("datefirst 8"), number("datefirst x"), number("datefirst 7")],
+            [Some(2742), Some(2743), None]
+        );
+        assert_eq!(
+            [number("nocount maybe"), number("nocount on"), number("no_such maybe")],
+            [Some(102), None, None]
+        );
+        assert_eq!(
+            [number("rowcount "), number("rowcount 2.5"), number("rowcount 5")],
+            [Some(507), Some(1080), None]
+        );
+        assert!(SWITCHES.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]

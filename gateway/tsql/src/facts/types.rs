@@ -384,12 +384,17 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
     if known.is_empty() {
         return None;
     }
-    if known.iter().all(Type::is_text) {
-        let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
-        let twin = known.iter().any(Type::is_national);
-        let length = longest.and_then(|lengths| lengths.into_iter().max());
-        let is_padded = length.is_some() && known.iter().all(|of| of.name == CHAR.name);
+    let is_of_bytes = |of: &Type| of.is_text() || of.family == Family::Binary;
+    if known.iter().any(Type::is_text) && known.iter().all(is_of_bytes) {
         let case = known.iter().map(|of| of.case).max().unwrap_or_default();
+        let twin = known.iter().any(Type::is_national);
+        if let Some(large) = known.iter().find(|of| of.name == TEXT.name) {
+            return Some(Type { twin: large.twin, case, ..TEXT });
+        }
+        let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
+        let length = longest.and_then(|lengths| lengths.into_iter().max());
+        let is_padded =
+            length.is_some() && known.iter().all(|of| of.name == CHAR.name || of.name == BINARY.name);
         return Some(Type { twin, length, case, ..if is_padded { CHAR } else { VARCHAR } });
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
@@ -402,7 +407,8 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
     // the first of those with the highest rank, with the most decimals of the second among them
     let highest =
         known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })?;
-    let fractions = known.iter().filter(|of| of.name == highest.name).map(|of| of.fraction);
+    let is_finer = |of: &&Type| of.name == highest.name || of.family == Family::Time;
+    let fractions = known.iter().filter(is_finer).map(|of| of.fraction);
     let most = fractions.reduce(|one, other| one.zip(other).map(|(one, other)| one.max(other))).flatten();
     Some(if highest.name == DATETIME.name { highest } else { Type { fraction: most, ..highest } })
 }

@@ -309,6 +309,22 @@ fn merge_clause(parser: &mut Parser<'_>) -> Result<MergeClause, Error> {
     };
     let condition = if parser.word("and") { Some(expression::condition(parser)?) } else { None };
     parser.expect_word("then")?;
+    let (number, wrong) = match rows {
+        MergeRows::NotMatched => (10710, parser.next_is_any(&["delete", "update"])),
+        _ => (10711, parser.next_is("insert")),
+    };
+    if let Some(action) = parser.peek().filter(|_| wrong) {
+        let clause = match rows {
+            MergeRows::Matched => "WHEN MATCHED",
+            MergeRows::NotMatched => "WHEN NOT MATCHED",
+            MergeRows::NotMatchedBySource => "WHEN NOT MATCHED BY SOURCE",
+        };
+        let text = format!(
+            "An action of type '{}' is not allowed in the '{clause}' clause of a MERGE statement.",
+            action.value.to_uppercase()
+        );
+        return Err(Error::new(number, text, action.at));
+    }
     let action = if rows == MergeRows::NotMatched {
         parser.expect_word("insert")?;
         let columns =

@@ -33,6 +33,28 @@ pub(super) fn table_elements(parser: &mut Parser<'_>) -> Result<Vec<TableElement
     Ok(elements)
 }
 
+/// The same of a table variable or a type, whose constraints have no names and refer to no other table. `error`: that of
+/// such a word.
+pub(super) fn variable_elements<'t>(
+    parser: &mut Parser<'t>,
+    error: impl Fn(&str, Position) -> Error,
+) -> Result<Vec<TableElement>, Error> {
+    let elements = table_elements(parser)?;
+    let constraints = elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => &column.constraints[..],
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    });
+    for constraint in constraints.filter(|_| parser.dialect.is_strict) {
+        let word = match (&constraint.name, &constraint.kind) {
+            (Some(_), _) => "constraint",
+            (None, ConstraintKind::ForeignKey { .. }) => "references",
+            _ => continue,
+        };
+        return Err(error(word, constraint.at));
+    }
+    Ok(elements)
+}
+
 pub(super) fn refuse_indexes(indexes: &[CreateIndex]) -> Result<(), Error> {
     match indexes.first() {
         None => Ok(()),

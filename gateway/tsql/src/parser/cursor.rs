@@ -4,7 +4,9 @@ use super::Parser;
 use super::{expression, names, query};
 use crate::error::Error;
 use crate::lexer::TokenKind;
-use crate::tree::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind};
+use crate::tree::{
+    Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch, Position, StatementKind,
+};
 
 const OPTIONS: [(&str, CursorOption); 13] = [
     ("local", CursorOption::Local),
@@ -42,10 +44,14 @@ pub(super) fn declare_cursor(parser: &mut Parser<'_>) -> Result<StatementKind, E
 
 /// The rest after the name in DECLARE, or after the = of SET.
 pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<StatementKind, Error> {
-    let mut options = Vec::new();
+    let (mut options, at) = (Vec::new(), parser.position());
     cursor_options(parser, &mut options);
+    let before = options.len();
     parser.expect_word("cursor")?;
     cursor_options(parser, &mut options);
+    if parser.dialect.is_strict {
+        refuse_options(&options, before, at)?;
+    }
     parser.expect_word("for")?;
     if !parser.next_is_any(&["select", "with"]) && !parser.next_is_symbol("(") {
         let why = "a cursor reads a select";
@@ -62,6 +68,41 @@ pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<Sta
         None
     };
     Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))
+}
+
+/// Options of which a cursor has one.
+const EXCLUSIVE: [&[CursorOption]; 4] = [
+    &[CursorOption::Local, CursorOption::Global],
+    &[CursorOption::ForwardOnly, CursorOption::Scroll],
+    &[CursorOption::Static, CursorOption::Keyset, CursorOption::Dynamic, CursorOption::FastForward],
+    &[CursorOption::ReadOnly, CursorOption::ScrollLocks, CursorOption::Optimistic],
+];
+
+/// Refuses options that exclude each other, and those of SQL-92, which are the ones before the word CURSOR, together with
+/// others (SQL Server, "DECLARE CURSOR").
+fn refuse_options(options: &[CursorOption], before: usize, at: Position) -> Result<(), Error> {
+    let word = |option: CursorOption| {
+        let named = OPTIONS.iter().find(|(_, known)| *known == option);
+        named.map_or(String::new(), |(word, _)| word.to_uppercase())
+    };
+    if options[before..].contains(&CursorOption::Insensitive) {
+        let text = "Invalid usage of the option INSENSITIVE in the DECLARE CURSOR statement.";
+        return Err(Error::new(153, text, at));
+    }
+    if before > 0 && before < options.len() {
+        let text = "Mixing old and new syntax to specify cursor options is not allowed.";
+        return Err(Error::new(1049, text, at));
+    }
+    for (place, other) in options.iter().enumerate() {
+        let excluded = |one: &&CursorOption| {
+            *one != other && EXCLUSIVE.iter().any(|kind| kind.contains(one) && kind.contains(other))
+        };
+        if let Some(one) = options[..place].iter().find(excluded) {
+            let text = format!("Conflicting cursor options {} and {}.", word(*one), word(*other));
+            return Err(Error::new(1048, text, at));
+        }
+    }
+    Ok(())
 }
 
 fn cursor_options(parser: &mut Parser<'_>, options: &mut Vec<CursorOption>) {

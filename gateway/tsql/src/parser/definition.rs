@@ -32,7 +32,7 @@ pub(super) fn create(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return create_type(parser, line);
     }
     if parser.next_is_any(&["database", "schema"]) {
-        return create_schema(parser);
+        return create_schema(parser, start);
     }
     if parser.word("sequence") {
         return sequence::sequence(parser, true);
@@ -86,7 +86,7 @@ fn create_table(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
 }
 
 /// `create database name … [collate c]`, whose files have no effect here, and `create schema name`
-fn create_schema(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+fn create_schema(parser: &mut Parser<'_>, start: usize) -> Result<StatementKind, Error> {
     let of = if parser.word("database") { ObjectKind::Database } else { ObjectKind::Schema };
     if of == ObjectKind::Database {
         let name = names::name(parser)?;
@@ -103,6 +103,9 @@ fn create_schema(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
             }
         }
         return Ok(StatementKind::CreateSchema { kind: of, name, collation });
+    }
+    if parser.dialect.is_strict {
+        procedure::begins_batch(parser, start, Mode::Create, "SCHEMA")?;
     }
     parser.at += 1;
     // `create schema authorization owner` uses the owner's name
@@ -131,7 +134,7 @@ fn create_type(parser: &mut Parser<'_>, line: Position) -> Result<StatementKind,
     let name = names::object_name(parser)?;
     if parser.words(&["as", "table"]) {
         let start = parser.at - 1;
-        let elements = column::table_elements(parser)?;
+        let elements = column::variable_elements(parser, Error::keyword)?;
         let tokens: Vec<String> = parser.tokens[start..parser.at].iter().map(Token::written).collect();
         let create = CreateTableType { name, elements, declared: tokens.join(" ") };
         return Ok(StatementKind::CreateTableType(Box::new(create)));

@@ -212,7 +212,7 @@ fn returns(parser: &mut Parser<'_>) -> Result<Returns, Error> {
     }
     let variable = names::own_variable(parser)?;
     parser.expect_word("table")?;
-    Ok(Returns::Table { variable, elements: column::table_elements(parser)? })
+    Ok(Returns::Table { variable, elements: column::variable_elements(parser, Error::syntax)? })
 }
 
 /// `return (query)`, at the end of the batch.

@@ -237,6 +237,7 @@ pub(super) fn top(parser: &mut Parser<'_>) -> Result<Option<Top>, Error> {
                 parser.at += 1;
                 Expression::Literal(super::expression::literal(token))
             }
+            Some(sign) if sign.kind == TokenKind::Symbol => return Err(Error::syntax(&sign.value, at)),
             _ => return Err(Error::keyword("top", at)),
         }
     };

@@ -261,9 +261,14 @@ fn hints(parser: &mut Parser<'_>, of: Hinted) -> Result<Locks, Error> {
     }
     parser.at += 2;
     let (mut reads_all, mut at_table) = (false, false);
+    let is_target = of == Hinted::Changed && parser.dialect.is_strict;
     loop {
         let token = parser.advance()?;
         if token.is("index") {
+            if is_target {
+                let text = "Index hints are only allowed in a FROM or OPTION clause.";
+                return Err(Error::new(1069, text, start).with_severity(16));
+            }
             index_hint(parser)?;
         } else if token.is_any(&["updlock", "xlock"]) {
             locks.rows = true;
@@ -288,6 +293,11 @@ fn hints(parser: &mut Parser<'_>, of: Hinted) -> Result<Locks, Error> {
     }
     if (locks.rows || locks.table) && reads_all {
         return Err(Error::new(1047, "Conflicting locking hints specified.", start));
+    }
+    if is_target && reads_all {
+        let text = "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or \
+                    MERGE statements.";
+        return Err(Error::new(1065, text, start));
     }
     // TABLOCK alone, on a table that is only read, ends with the statement
     locks.table |= at_table && (locks.rows || of == Hinted::Changed);

@@ -173,9 +173,7 @@ fn begin(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Err(parser.wrong());
     }
     let body = body(parser)?;
-    if body.is_empty() {
-        return Err(parser.wrong());
-    }
+    refuse_empty(parser, &body)?;
     parser.expect_word("end")?;
     Ok(StatementKind::Block(body))
 }
@@ -189,11 +187,17 @@ fn body(parser: &mut Parser<'_>) -> Result<Vec<Statement>, Error> {
     Ok(statements)
 }
 
+fn refuse_empty(parser: &Parser<'_>, body: &[Statement]) -> Result<(), Error> {
+    match (body, parser.peek()) {
+        ([], Some(end)) if parser.dialect.is_strict => Err(Error::syntax(&end.value, end.at)),
+        ([], _) => Err(parser.wrong()),
+        _ => Ok(()),
+    }
+}
+
 fn try_catch(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let body = body(parser)?;
-    if body.is_empty() {
-        return Err(parser.wrong());
-    }
+    refuse_empty(parser, &body)?;
     parser.expect_word("end")?;
     parser.expect_word("try")?;
     parser.expect_word("begin")?;

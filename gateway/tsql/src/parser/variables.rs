@@ -4,7 +4,7 @@ use super::Parser;
 use super::{change, column, cursor, expression, names};
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{Assign, CursorName, Declared, SetWord, Statement, StatementKind, TableVariable, TypeName};
 
 pub(super) fn declare(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
@@ -13,6 +13,10 @@ pub(super) fn declare(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return cursor::declare_cursor(parser);
     }
     let mut kinds = parser.list(declared)?;
+    let of_table = |kind: &StatementKind| matches!(kind, StatementKind::DeclareTable(_));
+    if parser.dialect.is_strict && kinds.len() > 1 && kinds.iter().any(of_table) {
+        return Err(Error::syntax("table", parser.position()));
+    }
     if kinds.iter().all(|kind| matches!(kind, StatementKind::Declare(_))) {
         let declared = kinds.into_iter().flat_map(|kind| match kind {
             StatementKind::Declare(declared) => declared,
@@ -32,7 +36,7 @@ fn declared(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let variable = names::own_variable(parser)?;
     parser.word("as");
     if parser.word("table") {
-        let elements = column::table_elements(parser)?;
+        let elements = column::variable_elements(parser, Error::syntax)?;
         return Ok(StatementKind::DeclareTable(TableVariable { variable, elements }));
     }
     let at = parser.position();
@@ -59,6 +63,11 @@ pub(super) fn set(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Ok(StatementKind::Set(words.into()));
     }
     let at = parser.position();
+    let takes_number = parser.dialect.is_strict && parser.next_is_any(&["lock_timeout", "textsize"]);
+    let other = |token: &&Token<'_>| matches!(token.kind, TokenKind::Text { .. } | TokenKind::Variable);
+    if let Some(other) = parser.ahead(1).filter(|_| takes_number).filter(other) {
+        return Err(Error::syntax(&other.value, other.at));
+    }
     let words = option_words(parser)?;
     // set a, b on
     let is_comma = |word: &SetWord| matches!(word, SetWord::Word(word) if word == ",");

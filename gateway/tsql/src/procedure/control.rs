@@ -123,8 +123,10 @@ pub(super) fn return_<'t>(
         run::run(writer, context, line, run);
         writer.tracks_errors = tracks;
     }
-    if writer.scope.dialect.return_counts_none {
-        writer.kept_rows(RowCount::of(0)).into_iter().for_each(|step| writer.add(step));
+    if writer.scope.dialect.return_counts_itself {
+        // with a value it counts one, like every assignment
+        let rows = RowCount::of(u32::from(value.is_some()));
+        writer.kept_rows(rows).into_iter().for_each(|step| writer.add(step));
     }
     writer.add(Step::exit(BODY));
     Ok(())
