@@ -246,7 +246,7 @@ def test_days_of_load_go_on_after_kills(tmp_path: Path) -> None:
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:
-            for reached in (running, looks, lambda: looks() >= seen):
+            for reached in ((run / "server").exists, running, looks, lambda: looks() >= seen):
                 wait_until(lambda one=reached: one() or process.poll() is not None)  # type: ignore[misc]
             if process.poll() is None:
                 server = json.loads((run / "soak.json").read_text())["processes"][0][0]
