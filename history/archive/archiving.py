@@ -177,11 +177,11 @@ def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tup
         needed = [*([until] if has_summaries else []), *([merged] if is_of_samples else [])]
         for partition in log_partitions(connection, table):
             is_ready = all(reached is not None and reached >= partition.end for reached in needed)
-            place = sql.Identifier("log", partition.name).as_string()
+            relation = sql.Identifier("log", partition.name).as_string()
             if (
                 partition.end <= before
                 # of a table that nobody writes there are no summaries
-                and (is_ready or not connection.scalar(written, {"partition": place}))
+                and (is_ready or not connection.scalar(written, {"partition": relation}))
                 and not any((table, week.start) in recalled for week in weeks_of(partition))
                 and not connection.scalar(
                     marks, {"table": table, "start": partition.start, "end": partition.end}

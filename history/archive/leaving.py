@@ -82,8 +82,8 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
 
 
 def _is_empty(connection: sa.Connection, partition: Partition) -> bool:
-    place = sa.table(partition.name, schema="log")
-    return not connection.scalar(sa.select(sa.exists(sa.select(sa.literal(1)).select_from(place))))
+    rows = sa.table(partition.name, schema="log")
+    return not connection.scalar(sa.select(sa.exists(sa.select(sa.literal(1)).select_from(rows))))
 
 
 def _drop_empty(connection: sa.Connection, table: str, partition: Partition) -> int:

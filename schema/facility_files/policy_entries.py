@@ -20,8 +20,8 @@ _RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
 HISTORY = {"online", "archive", "keep_replaced"}
 _TOLERANCE = re.compile(r"([1-9]\d{0,5}) (minute|hour|day|week)s?")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_ROWS_OF_A_SPAN, _LEAST_ROWS = 30, 8
-"""Log rows of the spans that a table has by default, and may have: summaries of fewer outgrow the log."""
+_ROWS_OF_A_SPAN = 30
+"""Summaries of fewer rows would take as much room as the rows."""
 
 
 def log_policy_of(entry: Entry, rows: int) -> LogPolicy:
@@ -70,13 +70,7 @@ def summaries_of(entry: Entry, cycle: float, log: LogPolicy) -> tuple[int, ...]:
     """The spans given; by default those with enough rows."""
     period = log.period or cycle * log.nth
     usual = tuple(span for span in SUMMARY_LEVELS.values() if span >= _ROWS_OF_A_SPAN * period)
-    spans = spans_of(entry, usual, tuple(SUMMARY_LEVELS.values()))
-    if spans and spans[0] < _LEAST_ROWS * period:
-        entry.refuse(
-            f"summaries of {spans[0]} s have {spans[0] / period:.3g} log rows, and would outgrow the log: the"
-            f" least is {_LEAST_ROWS}"
-        )
-    return spans
+    return spans_of(entry, usual, tuple(SUMMARY_LEVELS.values()))
 
 
 def spans_of(entry: Entry, usual: tuple[int, ...], possible: tuple[int, ...]) -> tuple[int, ...]:

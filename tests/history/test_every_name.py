@@ -40,7 +40,7 @@ OLD = Week.of(NOW - 10 * WEEK).start + timedelta(hours=5)
 
 def tables() -> tuple[Table, ...]:
     names = names_in_sql()
-    assert {"n", "place", "at", "came", "ring", "logged", "known", "table_name"} <= {*names}
+    assert {"n", "location", "at", "came", "ring", "logged", "known", "table_name"} <= {*names}
 
     def columns(table: str, of: list[str]) -> tuple[Column, ...]:
         kinds = ("double", "double", "int", "varchar(20)")
@@ -52,7 +52,7 @@ def tables() -> tuple[Table, ...]:
     half = len(names) // 2
     wide = {"r": names[:half], "ring": names[half:]}
     narrow = {
-        name: [name] for name in ("n", "place", "came", "log", "known", "logged", "there", "now", "row")
+        name: [name] for name in ("n", "location", "came", "log", "known", "logged", "there", "now", "row")
     }
     return tuple(
         Table(name, 4, 1.0, columns(name, of), summaries=(60, 3600), retention=Retention(20, "week"))

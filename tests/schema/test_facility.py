@@ -370,24 +370,6 @@ def test_spans_of_summaries(tmp_path: Path, of_the_table: str, summaries: tuple[
     assert load_facility(written(tmp_path, "", of_the_table)).tables[0].summaries == summaries
 
 
-@pytest.mark.parametrize(
-    ("log", "spans", "rows"),
-    [
-        ("{ period = 7.5 }", '"1 min"', None),
-        ("{ nth = 10 }", '"1 min", "1 h"', "60 s have 6"),
-        ("{ period = 9 }", '"1 min"', "60 s have 6.67"),
-        ("{ period = 900 }", '"1 h", "1 day"', "3600 s have 4"),
-    ],
-)
-def test_summaries_have_eight_rows_of_the_log(tmp_path: Path, log: str, spans: str, rows: str | None) -> None:
-    file = written(tmp_path, "", f"log = {log}\nsummaries = [{spans}]")
-    if rows is None:
-        assert load_facility(file).tables[0].summaries == (60,)
-    else:
-        with pytest.raises(FacilityError, match=f"summaries of {rows} log rows, .* the least is 8"):
-            load_facility(file)
-
-
 def test_an_unknown_span_of_summaries(tmp_path: Path) -> None:
     with pytest.raises(FacilityError, match="summaries must be a list of some of"):
         load_facility(written(tmp_path, "", 'summaries = ["2 h"]'))
