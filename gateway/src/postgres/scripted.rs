@@ -401,6 +401,7 @@ impl Backend {
             };
             let mut value = body.split_to(length);
             match (oid, formats[index]) {
+                (21, 1) => write!(values, " {}", value.get_i16()),
                 (23, 1) => write!(values, " {}", value.get_i32()),
                 _ => write!(values, " {}", String::from_utf8_lossy(&value)),
             }

@@ -71,7 +71,7 @@ PROCEDURES = ("compiled", "interpreted")
 SETS_NULLS = re.compile(r"set (ansi_nulls|ansinull) ")
 """impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
 CALLED_FIRST = "a procedure is called without EXECUTE at the beginning of a batch only"
-ALONE_IN_ITS_BATCH = re.compile(r"(create|alter) (or alter )?(function|procedure|trigger|view)\b")
+ALONE_IN_ITS_BATCH = re.compile(r"(create|alter) (or alter )?(function|procedure|schema|trigger|view)\b")
 """a text that a procedure refuses (111)"""
 COUNTS_TRANSACTIONS = (
     "the end of a procedure reports that it leaves another number of transactions than it has found (266)"

@@ -25,7 +25,6 @@ use Kind::{Bit, Large, NewTime, Null, Number, Small, Text, Time};
 /// In alphabetical order; places are counted from 0.
 const REFUSED: &[(&str, usize, &[Kind])] = &[
     ("charindex", 0, &[Number, Time, Large]),
-    ("charindex", 1, &[Large]),
     ("dateadd", 1, &[Text]),
     ("format", 1, &[Null]),
     ("isdate", 0, &[NewTime]),

@@ -210,7 +210,8 @@ pub fn wrong_value(words: &[&str]) -> Option<(i32, u8, String)> {
         }
         ["fips_flagger", level] if !["entry", "full", "intermediate", "off"].contains(level) => near(level),
         ["transaction" | "tran", "isolation", "level", level, ..]
-            if !["read", "repeatable", "serializable", "snapshot"].contains(level) =>
+            // by number as Sybase's drivers say it
+            if !["read", "repeatable", "serializable", "snapshot", "0", "1", "2", "3"].contains(level) =>
         {
             near(level)
         }
