@@ -274,9 +274,8 @@ impl Settings {
             let text = format!("'set {}' is not understood: ringlog has no such setting.", words.join(" "));
             Err(ServerMessage::error(195, 15, text))
         };
-        if let Some((number, severity, text)) =
-            session::wrong_value(&words).filter(|_| self.dialect.is_strict)
-        {
+        let wrong = if self.dialect.is_strict { session::wrong_value(&words) } else { None };
+        if let Some((number, severity, text)) = wrong {
             return Err(ServerMessage::error(number, severity, text));
         }
         match words.as_slice() {

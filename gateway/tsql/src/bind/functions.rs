@@ -248,7 +248,7 @@ fn plain(
     let mut arguments = Vec::with_capacity(number);
     let mut gives = gives;
     let mut is_of_database = called.binder.scope.folds && SEARCHING.contains(&function);
-    let mut texts = Vec::new();
+    let mut text_values = Vec::new();
     for (place, kind) in takes.chars().take(number).enumerate() {
         arguments.push(match kind {
             't' => {
@@ -257,20 +257,20 @@ fn plain(
                 gives = gives.with_case(value.case());
                 is_of_database &= value.of.is_some() && value.case() == Case::OfDatabase;
                 let text = called.as_text(&value)?;
-                texts.push(value);
+                text_values.push(value);
                 text
             }
-            'i' if function == "stuff" => super::texts::whole(called, place)?,
+            'i' if function == "stuff" => texts::whole(called, place)?,
             'i' => called.integer(place)?,
             'l' => called.of_type(place, BIGINT)?,
             'b' => called.of_type(place, VARBINARY)?,
             _ => called.float(place)?,
         });
     }
-    let (length, is_error) = lengths::of_function(called, &texts, gives);
+    let (length, is_error) = lengths::of_function(called, &text_values, gives);
     gives.length = length;
     let is_position = matches!(function, "charindex" | "patindex") && called.dialect().limits_lengths;
-    if is_position && lengths::is_endless(texts[1].of) {
+    if is_position && lengths::is_endless(text_values[1].of) {
         gives = BIGINT;
     }
     let result = |sql: Scalar| match gives.length {

@@ -23,10 +23,7 @@ pub fn bounded(length: u64, national: bool) -> u32 {
 
 /// The most characters of a value as a text; None: any number, or its type is not known.
 pub fn of_text(value: &Value) -> Option<u32> {
-    if value.is_null() {
-        return Some(0);
-    }
-    if value.text() == Some("") {
+    if value.is_null() || value.text() == Some("") {
         return Some(0);
     }
     let of = value.of?;
@@ -53,8 +50,8 @@ pub fn is_endless(of: Option<Type>) -> bool {
 }
 
 /// The number that an argument is written as, if it is a literal that is not negative.
-fn literal(called: &CallBinder<'_, '_, '_>, place: usize) -> Option<u64> {
-    match called.arguments.get(place) {
+fn literal(called: &CallBinder<'_, '_, '_>, index: usize) -> Option<u64> {
+    match called.arguments.get(index) {
         Some(Expression::Literal(literal)) => match &literal.value {
             LiteralValue::Integer(digits) => digits.parse().ok(),
             _ => None,
@@ -63,8 +60,8 @@ fn literal(called: &CallBinder<'_, '_, '_>, place: usize) -> Option<u64> {
     }
 }
 
-/// Of a part of a text or of binaries, whose length is the argument at `place`.
-pub fn of_part(called: &CallBinder<'_, '_, '_>, value: &Value, place: usize) -> Option<u32> {
+/// Of a part of a text or of binaries, whose length is the argument at `index`.
+pub fn of_part(called: &CallBinder<'_, '_, '_>, value: &Value, index: usize) -> Option<u32> {
     if !called.dialect().limits_lengths {
         return value.length();
     }
@@ -72,17 +69,17 @@ pub fn of_part(called: &CallBinder<'_, '_, '_>, value: &Value, place: usize) -> 
         Some(of) if of.is_large() => longest(of.is_national()),
         _ => of_text(value)?,
     };
-    Some(literal(called, place).map_or(most, |length| u64::from(most).min(length) as u32).max(1))
+    Some(literal(called, index).map_or(most, |length| u64::from(most).min(length) as u32).max(1))
 }
 
-/// Of a text repeated by the number at `place`.
-pub fn of_repeated(called: &CallBinder<'_, '_, '_>, value: &Value, place: usize) -> Option<u32> {
+/// Of a text repeated by the number at `index`.
+pub fn of_repeated(called: &CallBinder<'_, '_, '_>, value: &Value, index: usize) -> Option<u32> {
     if !called.dialect().limits_lengths || value.of.is_some_and(|of| of.is_large()) {
         return None;
     }
     let (length, national) = (of_text(value)?, value.is_national());
     Some(
-        literal(called, place)
+        literal(called, index)
             .map_or(longest(national), |number| bounded(u64::from(length).saturating_mul(number), national)),
     )
 }

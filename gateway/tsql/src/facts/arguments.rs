@@ -22,7 +22,7 @@ enum Kind {
 
 use Kind::{Bit, Large, NewTime, Null, Number, Small, Text, Time};
 
-/// In alphabetical order; places are counted from 0.
+/// In alphabetical order; arguments are counted from 0.
 const REFUSED: &[(&str, usize, &[Kind])] = &[
     ("charindex", 0, &[Number, Time, Large]),
     ("dateadd", 1, &[Text]),
@@ -66,15 +66,15 @@ impl Kind {
 }
 
 /// The text of error 8116 for an argument of this type, None for a NULL without one; None if it is accepted.
-pub fn refusal(function: &str, place: usize, of: Option<Type>) -> Option<String> {
-    let rows = REFUSED.iter().filter(|row| (row.0, row.1) == (function, place));
-    rows.flat_map(|row| row.2).any(|kind| kind.has(of)).then(|| message(function, place, of))
+pub fn refusal(function: &str, index: usize, of: Option<Type>) -> Option<String> {
+    let rows = REFUSED.iter().filter(|row| (row.0, row.1) == (function, index));
+    rows.flat_map(|row| row.2).any(|kind| kind.has(of)).then(|| message(function, index, of))
 }
 
 /// Error 8116.
-pub fn message(function: &str, place: usize, of: Option<Type>) -> String {
-    let (of, place) = (of.map_or("NULL", |of| of.display_name()), place + 1);
-    format!("Argument data type {of} is invalid for argument {place} of {function} function.")
+pub fn message(function: &str, index: usize, of: Option<Type>) -> String {
+    let (of, number) = (of.map_or("NULL", |of| of.display_name()), index + 1);
+    format!("Argument data type {of} is invalid for argument {number} of {function} function.")
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn arguments_that_are_refused() {
-        let is_refused = |function, place, of| refusal(function, place, of).is_some();
+        let is_refused = |function, index, of| refusal(function, index, of).is_some();
         assert!(
             is_refused("round", 1, Some(varchar(Some(1)))) && !is_refused("round", 0, Some(varchar(None)))
         );
