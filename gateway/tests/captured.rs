@@ -162,7 +162,7 @@ fn read_requests(message: &Message, dialect: &Dialect, understood: &mut Understo
 fn read_text(text: &str, understood: &mut Understood) -> Option<()> {
     understood.batches += 1;
     for placeholders in [false, true] {
-        let variables = [(String::from("@p1"), Some(tsql::facts::types::INT))].into();
+        let variables = [(String::from("@p1"), tsql::facts::types::INT)].into();
         let quoted_identifiers = placeholders;
         let settings = Settings { quoted_identifiers, placeholders, variables, ..Settings::default() };
         let _ = tsql::compile(text, &settings);

@@ -373,7 +373,7 @@ fn text(data: &[u8]) {
         limits_rows: flag(4),
         placeholders: flag(5),
         procedure: flag(6),
-        variables: [(String::from("@p1"), Some(tsql::facts::types::INT))].into(),
+        variables: [(String::from("@p1"), tsql::facts::types::INT)].into(),
         ..Settings::default()
     };
     let unknown: std::sync::Arc<dyn tsql::schema::Schema> = std::sync::Arc::new(tsql::schema::Unknown);

@@ -106,7 +106,7 @@ impl Open {
                         function.signatures.push(signature(&catalogued));
                     }
                     let Some(signature) = function.signatures.last_mut() else { continue };
-                    let of = declared.as_deref().and_then(type_names::declared).or(new.of);
+                    let of = declared.as_deref().and_then(type_names::declared).unwrap_or(new.of);
                     match new.name.is_empty() {
                         true => signature.returns = of,
                         false => signature.rows.add(Column { of, ..new }),
@@ -153,17 +153,15 @@ fn signature(takes: &str) -> Signature {
     }
 }
 
-/// The T-SQL type of a column; None if T-SQL declares none. `own`: a type of schema tsql.
-fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Option<Type> {
+/// The type of a column. `own`: a type of schema tsql.
+fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Type {
     let case = if matches!(own, Some("ci_varchar" | "ci_char")) { Case::Ignored } else { Case::OfDatabase };
     let oid = own.and_then(SqlType::of_own).map_or(oid, |of| of.oid);
     let found = match declared {
         // a nullable char in a table of ASE
-        Some(of) if of.name == types::CHAR.name && oid == types::VARCHAR.oid => {
-            Some(types::varchar(of.length))
-        }
-        Some(of) => declared::of_column(of, typmod),
+        Some(of) if of.name == types::CHAR.name && oid == types::VARCHAR.oid => types::varchar(of.length),
+        Some(of) => declared::of_column(of, typmod).unwrap_or(types::of_postgres(oid)),
         None => types::of_oid(oid, typmod),
     };
-    found.map(|of| of.with_case(case))
+    found.with_case(case)
 }

@@ -75,7 +75,10 @@ fn says_more(of: &Type) -> bool {
 /// The declared type of a column; None if it follows from PostgreSQL's type and modifier.
 pub fn of_column(of: Type, typmod: i32) -> Option<Type> {
     match (of.name, of.precision) {
-        ("decimal", None) => Some(Type { twin: false, ..types::of_oid(SqlType::NUMERIC.oid, typmod)? }),
+        ("decimal", None) => {
+            let of = types::of_oid(SqlType::NUMERIC.oid, typmod).in_tsql()?;
+            Some(Type { twin: false, ..of })
+        }
         _ => Some(of),
     }
 }
@@ -94,6 +97,11 @@ pub fn written(of: Type) -> Option<String> {
 pub fn bytes(of: Type) -> Option<(usize, bool)> {
     let is_binary = matches!(of.name, "binary" | "varbinary");
     of.length.filter(|_| is_binary).map(|length| (length as usize, of.name == "binary"))
+}
+
+/// A type of T-SQL as sent to the client.
+pub fn type_sent(of: Type, d: &Dialect) -> TypeInfo {
+    client_type(PgType::from_oid(of.oid), of.typmod(), of_expression(&of, d), d)
 }
 
 /// The type of a result's column as sent to the client. `declared`: the type that does not follow from PostgreSQL's.

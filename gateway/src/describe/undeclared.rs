@@ -3,7 +3,7 @@
 use super::first_result::{on_the_wire, system_type, LONG_NAME, NAME};
 use crate::calls::Returned;
 use crate::client::Client;
-use crate::convert::{client_type, declared, PgType};
+use crate::convert::{declared, PgType};
 use crate::program::{refusal, Asking};
 use crate::rpc::{statement_of, text_of};
 use crate::run::{under_schema, State};
@@ -70,9 +70,7 @@ pub async fn describe_undeclared(
 }
 
 fn type_of(parameter: &Undeclared) -> Result<TypeInfo, ServerMessage> {
-    let (of, dialect) = (parameter.of, Dialect::new(Version::Tds74));
-    let declared = declared::of_expression(&of, &dialect);
-    let of = client_type(PgType::from_oid(of.oid), of.typmod(), declared, &dialect);
+    let of = declared::type_sent(parameter.of, &Dialect::new(Version::Tds74));
     let of = if parameter.longest { longest(of) } else { Some(of) };
     of.ok_or_else(|| {
         let text = format!("The type for parameter '{}' cannot be deduced in this context.", parameter.name);

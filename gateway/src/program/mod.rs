@@ -9,7 +9,7 @@ pub use literal::{refusal, value_of};
 pub use snapshot::{Asking, Shared, Snapshot};
 pub use tsql::program::{
     placeholder, Action, Argument, Changes, Condition, Current, CursorAction, Declaration, Define,
-    Definition, Demanded, Execute, Executed, Expression, FetchFrom, Filled, FilledBy, GivenTable, InsertBulk,
+    Definition, Demanded, Execute, Executed, Expression, FetchFrom, Filled, GivenTable, InsertBulk,
     InsertExecute, ListItem, Program, Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql,
     Statement, Title, Uses, CLOCKS, CURRENT, LONGEST_TRANSACTION_NAME, SENT_TEXT,
 };

@@ -2,19 +2,16 @@
 
 use super::params::described_query;
 use super::prepared::Prepared;
-use crate::backend::{described_as, put_description, Backend, Typing};
+use crate::backend::{put_description, Typing};
 use crate::calls::Procedures;
 use crate::catalogue::Function;
 use crate::client::{Client, Reply};
-use crate::convert::{output_type, PgType, SqlType};
+use crate::convert::{declared, output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::program::{
-    placeholder, Action, Argument, Execute, Expression, FilledBy, Settings, Sql, Statement, Title,
-};
+use crate::program::{placeholder, Action, Argument, Execute, Expression, Statement, Title};
 use crate::run::{forget_tables, temporary_tables, written_and_described, Interpreter, State, Variables};
 use crate::tds::call::Param;
-use crate::tds::dialect::Dialect;
 use crate::tds::dynamic;
 use crate::tds::dynamic::{Dynamic, Operation};
 use crate::tds::tokens::done::{Scope, Status};
@@ -37,18 +34,6 @@ impl Shape {
         let named = (1..).zip(&mut self.inputs).find(|(number, _)| placeholder(*number) == *name);
         if let Some((_, parameter)) = named {
             *parameter = input(type_info);
-        }
-    }
-
-    /// Gives the inputs of an insert or update the types of the columns that they are stored in.
-    async fn set_inputs_of_columns(&mut self, filled: &FilledBy, backend: &mut Backend, dialect: &Dialect) {
-        // the statement itself could be described, so an error here (a column without SELECT) does not concern it
-        let Ok(described) = backend.describe(&Sql::plain(filled.columns.as_str()), &[]).await else { return };
-        let columns = described_as(&described.columns, None, dialect);
-        for (column, name) in columns.iter().zip(&filled.placeholders) {
-            if let Some(name) = name {
-                self.set_input(name, column.type_info);
-            }
         }
     }
 }
@@ -139,14 +124,8 @@ async fn read_dynamic(
     let text = text.ok_or_else(|| {
         ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
     })?;
-    let settings = Settings { placeholders: true, ..state.compiling(client) };
-    let program = state.compile(client, without_create_proc(&text), &settings, false).await?.program;
-    Ok(Arc::new(Prepared {
-        declarations: Vec::new(),
-        program,
-        literals: Arc::default(),
-        text: text.into_owned(),
-    }))
+    let program = state.compile_dynamic(client, &text, None).await?;
+    Ok(Arc::new(Prepared { text: text.into_owned(), ..Prepared::of(program) }))
 }
 
 async fn prepare_dynamic(
@@ -184,12 +163,24 @@ async fn execute_dynamic(
             return Ok(());
         }
     };
-    client.reply.begin_answer();
-    // ASE runs a dynamic statement as a procedure, and FreeTDS waits for the end of one; a call has its own
+    // a call converts its values by the procedure's parameters
     let statements = &prepared.program.statements;
     let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
+    let program = match is_call || expected == 0 {
+        true => Ok(prepared.program.clone()),
+        false => interpreter.state.compile_dynamic(client, &prepared.text, Some(&variables)).await,
+    };
+    let program = match program {
+        Ok(program) => program,
+        Err(message) => {
+            client.reply.refuse(&message);
+            return Ok(());
+        }
+    };
+    client.reply.begin_answer();
+    // ASE runs a dynamic statement as a procedure, and FreeTDS waits for the end of one; a call has its own
     client.reply.nesting += u8::from(!is_call);
-    let ran = interpreter.run_text(client, &prepared.program, &mut variables).await;
+    let ran = interpreter.run_text(client, &program, &mut variables).await;
     client.reply.nesting -= u8::from(!is_call);
     let failed = match ran {
         Ok(()) => client.reply.error != 0,
@@ -225,9 +216,10 @@ async fn shape(state: &mut State, client: &mut Client, prepared: &Prepared) -> R
                     shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
                 }
                 shape.columns = described.columns.clone();
-                if let (Some(filled), false) = (&query.filled, dialect.is_ct_library) {
-                    let backend = state.procedures.describing(client, query).await?;
-                    shape.set_inputs_of_columns(filled, backend, &dialect).await;
+                if !dialect.is_ct_library {
+                    for (name, met) in &query.met {
+                        shape.set_input(name, declared::type_sent(met.of, &dialect));
+                    }
                 }
             }
             // described when the types of the values are known
@@ -297,38 +289,5 @@ fn put_inputs(reply: &mut Reply, shape: &Shape) {
 fn put_columns(reply: &mut Reply, shape: &Shape) {
     if !shape.columns.is_empty() {
         put_description(&shape.columns, shape.names.as_deref(), reply);
-    }
-}
-
-/// Removes the head of a procedure in which clients send the statement: `create proc DBD1 as select …`.
-fn without_create_proc(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    for expected in ["create", "proc", "", "as"] {
-        let end = rest.find(|character: char| character.is_whitespace()).unwrap_or(rest.len());
-        let (word, tail) = rest.split_at(end);
-        let is_it = match expected {
-            "" => true,
-            "proc" => word.eq_ignore_ascii_case("proc") || word.eq_ignore_ascii_case("procedure"),
-            expected => word.eq_ignore_ascii_case(expected),
-        };
-        if !is_it {
-            return text;
-        }
-        rest = tail.trim_start();
-    }
-    rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_create_proc;
-
-    #[test]
-    fn the_statement_of_a_dynamic_procedure() {
-        assert_eq!(without_create_proc("create proc DBD1 as select ?"), "select ?");
-        assert_eq!(without_create_proc("CREATE PROCEDURE x\nas\nexec p ?"), "exec p ?");
-        assert_eq!(without_create_proc("select 1 as a"), "select 1 as a");
-        assert_eq!(without_create_proc("create proc"), "create proc");
-        assert_eq!(without_create_proc(""), "");
     }
 }

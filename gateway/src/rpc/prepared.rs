@@ -23,6 +23,13 @@ pub struct Prepared {
     pub text: String,
 }
 
+impl Prepared {
+    /// A program whose text is not needed again.
+    pub fn of(program: Arc<Program>) -> Prepared {
+        Prepared { declarations: Vec::new(), program, literals: Arc::default(), text: String::new() }
+    }
+}
+
 /// The work that sp_execute does for a handle.
 #[derive(Clone, Debug)]
 pub enum Target {

@@ -10,7 +10,7 @@ use crate::client::{self, refuse_settings, Client};
 use crate::cursors::Cursors;
 use crate::gateway::{Gateway, DEFAULT_DATABASES};
 use crate::postgres::message::PgColumn;
-use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Settings, Sql};
+use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Program, Settings, Sql};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
@@ -142,7 +142,7 @@ impl State {
     pub fn compiling_with(&self, client: &Client, declarations: &[Declaration]) -> Settings {
         let mut settings = self.compiling(client);
         for declaration in declarations.iter().filter(|declaration| declaration.of != TABLE) {
-            settings.variables.insert(declaration.name.clone(), Some(declaration.of));
+            settings.variables.insert(declaration.name.clone(), declaration.of);
         }
         settings
     }
@@ -186,6 +186,20 @@ impl State {
         Ok(compiled)
     }
 
+    /// Compiles a dynamic statement. `values`: those of its placeholders, if they were sent.
+    pub async fn compile_dynamic(
+        &mut self,
+        client: &mut Client,
+        text: &str,
+        values: Option<&Variables<'_>>,
+    ) -> Result<Arc<Program>, ServerMessage> {
+        let mut settings = Settings { placeholders: true, ..self.compiling(client) };
+        if let Some(values) = values {
+            values.declare_to(&mut settings);
+        }
+        Ok(self.compile(client, without_create_proc(text), &settings, false).await?.program)
+    }
+
     /// Reads the declarations of parameters, which may use types of the site.
     pub async fn declarations(
         &mut self,
@@ -204,4 +218,37 @@ impl State {
 fn names_variants(text: &str) -> bool {
     const WORD: &[u8] = b"sql_variant";
     text.as_bytes().windows(WORD.len()).any(|word| word.eq_ignore_ascii_case(WORD))
+}
+
+/// Removes the head of a procedure in which clients send the statement: `create proc DBD1 as select …`.
+fn without_create_proc(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    for expected in ["create", "proc", "", "as"] {
+        let end = rest.find(|character: char| character.is_whitespace()).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(end);
+        let is_it = match expected {
+            "" => true,
+            "proc" => word.eq_ignore_ascii_case("proc") || word.eq_ignore_ascii_case("procedure"),
+            expected => word.eq_ignore_ascii_case(expected),
+        };
+        if !is_it {
+            return text;
+        }
+        rest = tail.trim_start();
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_create_proc;
+
+    #[test]
+    fn the_statement_of_a_dynamic_procedure() {
+        assert_eq!(without_create_proc("create proc DBD1 as select ?"), "select ?");
+        assert_eq!(without_create_proc("CREATE PROCEDURE x\nas\nexec p ?"), "exec p ?");
+        assert_eq!(without_create_proc("select 1 as a"), "select 1 as a");
+        assert_eq!(without_create_proc("create proc"), "create proc");
+        assert_eq!(without_create_proc(""), "");
+    }
 }

@@ -240,7 +240,7 @@ impl<'a> Variables<'a> {
     pub fn declare_to(&self, settings: &mut Settings) {
         for variable in &self.list {
             let SqlType { oid, typmod } = variable.sql_type;
-            let of = variable.declared.or_else(|| of_oid(oid, typmod));
+            let of = variable.declared.unwrap_or_else(|| of_oid(oid, typmod));
             settings.variables.insert(variable.name.clone(), of);
         }
     }

@@ -134,7 +134,7 @@ impl Lifting<'_> {
     fn has_variants(&self, target: &Target) -> bool {
         let Target::Table(name) = target else { return false };
         let declared = names::table(name).ok().and_then(|name| self.schema.table(&name));
-        let is_variant = |column: &Column| column.of == Some(types::SQL_VARIANT);
+        let is_variant = |column: &Column| column.of == types::SQL_VARIANT;
         declared.is_some_and(|declared| declared.columns().iter().any(is_variant))
     }
 

@@ -40,7 +40,7 @@ pub fn raised(
         Raise::Severity { message, severity, state, arguments, .. } => {
             let severity = bind::value(severity, scope, variables, Some(INT))?.sql;
             let state = bind::value(state, scope, variables, Some(INT))?.sql;
-            if bind::value(message, scope, variables, None)?.of.is_some_and(|of| of.is_number()) {
+            if bind::value(message, scope, variables, None)?.of.is_number() {
                 let shown = match message {
                     Expression::Literal(literal) => match &literal.value {
                         LiteralValue::Integer(digits) | LiteralValue::Decimal(digits) => digits.clone(),
@@ -101,12 +101,12 @@ fn substitutes(
     let mut numbers = Vec::with_capacity(values.len());
     for (place, value) in (FIRST_ARGUMENT..).zip(values) {
         let of = bind::value(value, scope, variables, None)?.of;
-        numbers.push(match of.map(|of| of.family) {
-            Some(Family::Integer) => Scalar::Boolean(true),
-            Some(Family::Text) => Scalar::Boolean(false),
-            Some(Family::Binary) | None => Scalar::Null,
-            Some(_) => {
-                let of = of.map_or("", |of| of.name);
+        numbers.push(match of.family {
+            Family::Integer => Scalar::Boolean(true),
+            Family::Text => Scalar::Boolean(false),
+            Family::Binary | Family::Postgres => Scalar::Null,
+            _ => {
+                let of = of.name;
                 let text =
                     format!("Cannot specify {of} data type (parameter {place}) as a substitution parameter.");
                 return Err(Error::new(2748, text, line).with_severity(16));

@@ -125,19 +125,19 @@ pub struct Signature {
     pub least: usize,
     /// PostgreSQL's types of all arguments.
     pub takes: Vec<u32>,
-    /// The type of its value; None if T-SQL declares none.
-    pub returns: Option<Type>,
+    /// The type of its value.
+    pub returns: Type,
     /// The columns of its rows; none for a value.
     pub rows: Table,
 }
 
 impl Function {
     /// The signature of a call with arguments of these types, if all that PostgreSQL may choose give the same.
-    pub fn called(&self, arguments: &[Option<Type>]) -> Option<&Signature> {
+    pub fn called(&self, arguments: &[Type]) -> Option<&Signature> {
         let takes = |one: &&Signature| (one.least..=one.takes.len()).contains(&arguments.len());
         let is_exact = |one: &&Signature| {
             let pairs = one.takes.iter().zip(arguments);
-            pairs.into_iter().all(|(takes, given)| given.is_some_and(|given| given.oid == *takes))
+            pairs.into_iter().all(|(takes, given)| given.oid == *takes)
         };
         let fitting: Vec<&Signature> = self.signatures.iter().filter(takes).collect();
         let first = *fitting.first()?;
@@ -165,8 +165,7 @@ pub struct Table {
 pub struct Column {
     /// The name in PostgreSQL, in lower case.
     pub name: String,
-    /// None for a type that T-SQL does not declare.
-    pub of: Option<Type>,
+    pub of: Type,
     /// Type and modifier that PostgreSQL sends.
     pub sent: (u32, i32),
     /// Its type and T-SQL's declaration as PostgreSQL's catalogue has them (`tsql.demand_declared`).

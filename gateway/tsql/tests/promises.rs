@@ -68,7 +68,7 @@ fn placeholders_are_counted() {
 #[test]
 fn variables_of_the_session_and_of_the_client() {
     let mut settings = settings();
-    settings.variables.insert("@P1".into(), Some(tsql::facts::types::INT));
+    settings.variables.insert("@P1".into(), tsql::facts::types::INT);
     let program = tsql::compile("select @p1, @@rowcount, db_name(), @p1", &settings).unwrap();
     let Action::Query(query) = &program.statements[0].action else { panic!("{program:?}") };
     assert_eq!(query.sql.variables, ["@p1", "@@rowcount", "@@db_name"]);

@@ -98,9 +98,7 @@ async fn selected(
             state.compile(client, &declared, &settings, false).await.map_err(|_| refusal)?
         }
     };
-    let program = compiled.program;
-    let prepared =
-        Prepared { declarations: Vec::new(), program, literals: compiled.literals, text: String::new() };
+    let prepared = Prepared { literals: compiled.literals, ..Prepared::of(compiled.program) };
     match Selection::of(&prepared.program) {
         Some(_) => Ok(Arc::new(prepared)),
         None => Err(no_cursor_for(&prepared)),
@@ -191,7 +189,12 @@ async fn open_named(
             let variables = Variables::of_command(params, &dialect)?;
             (selected(state, client, text, &variables).await?, variables)
         }
-        Text::Dynamic(name) => (prepared_statements.named(name)?, Variables::in_order(params, &dialect)?),
+        Text::Dynamic(name) => {
+            let prepared = prepared_statements.named(name)?;
+            let variables = Variables::in_order(params, &dialect)?;
+            let program = state.compile_dynamic(client, &prepared.text, Some(&variables)).await?;
+            (Arc::new(Prepared::of(program)), variables)
+        }
     };
     let Some(selection) = Selection::of(&prepared.program) else {
         return Err(no_cursor_for(&prepared).into());

@@ -85,9 +85,9 @@ fn aggregated(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         return Err(called.fail(8117, text));
     }
     let sorts = called.of.distinct || matches!(called.name, "min" | "max");
-    if let Some(of) = value.of.filter(|of| sorts && !is_sorted(*of, called.dialect())) {
-        let text =
-            format!("Operand data type {} is invalid for {} operator.", of.display_name(), called.name);
+    if sorts && !is_sorted(value.of, called.dialect()) {
+        let of = value.of.display_name();
+        let text = format!("Operand data type {of} is invalid for {} operator.", called.name);
         return Err(called.fail(8117, text));
     }
     Ok(conditions::collated_by_default(called.binder, value))
@@ -112,23 +112,21 @@ pub fn number_of_rows(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Erro
 /// sum and avg
 pub fn sum(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let value = aggregated(called)?;
-    if let Some(of) = value.of {
-        refuse_operand(called, of, true)?;
-    }
+    refuse_operand(called, value.of, true)?;
     let of = match value.of {
-        None => None,
-        Some(TINYINT | SMALLINT) => Some(INT),
-        Some(REAL) => Some(FLOAT),
-        Some(of) if of.family == Family::Decimal && called.name == "avg" => {
+        TINYINT | SMALLINT => INT,
+        REAL => FLOAT,
+        of if of.family == Family::Decimal && called.name == "avg" => {
             return Ok(decimal_average(called, value.sql, of));
         }
-        Some(of) if of.family == Family::Decimal => {
+        of if of.family == Family::Decimal => {
             let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
             return Ok(Value::cast(aggregate(called, "tsql.sum", [value.sql]), of));
         }
-        Some(of) => Some(if of.family == Family::Money { MONEY } else { of }),
+        of if of.family == Family::Money => MONEY,
+        of => of,
     };
-    Ok(Value::of(aggregate(called, format!("tsql.{}", called.name), [value.sql]), of))
+    Ok(Value::new(aggregate(called, format!("tsql.{}", called.name), [value.sql]), of))
 }
 
 fn decimal_average(called: &mut CallBinder<'_, '_, '_>, value: Scalar, of: Type) -> Value {
@@ -145,25 +143,26 @@ pub fn extreme(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     // PostgreSQL has none for these, or orders them differently
     let is_own = |of: Type| {
         of.folds()
+            || !of.is_tsql()
             || matches!(
                 of.name,
                 "datetimeoffset" | "sql_variant" | "uniqueidentifier" | "money" | "smallmoney"
             )
     };
-    let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
-    if let Some(of) = value.of {
-        refuse_operand(called, of, false)?;
-    }
+    let schema = if is_own(value.of) { "tsql." } else { "" };
+    refuse_operand(called, value.of, false)?;
     let sql = aggregate(called, format!("{schema}{}", called.name), [value.sql]);
-    Ok(match value.of.filter(Type::is_text) {
-        Some(of) if of.name == CHAR.name => Value::cast(sql, of),
-        Some(of) => Value::cast(sql, Type { twin: of.is_national(), case: of.case, ..varchar(of.length) }),
-        None => Value::of(sql, value.of),
+    Ok(match value.of {
+        of if of.name == CHAR.name => Value::cast(sql, of),
+        of if of.is_text() => {
+            Value::cast(sql, Type { case: of.case, ..varchar(of.length) }.with_characters([of]))
+        }
+        of => Value::new(sql, of),
     })
 }
 
 fn refuse_operand(called: &CallBinder<'_, '_, '_>, of: Type, numbers: bool) -> Result<(), Error> {
-    if of == BIT || (numbers && !of.is_number()) {
+    if of == BIT || (numbers && of.is_tsql() && !of.is_number()) {
         let text = format!("Operand data type {} is invalid for {} operator.", of.name, called.name);
         return Err(called.fail(8117, text));
     }
@@ -172,8 +171,8 @@ fn refuse_operand(called: &CallBinder<'_, '_, '_>, of: Type, numbers: bool) -> R
 
 pub fn spread(called: &mut CallBinder<'_, '_, '_>, function: &'static str) -> Result<Value, Error> {
     let value = aggregated(called)?;
-    if let Some(of) = value.of.filter(|of| of.family == Family::Variant) {
-        refuse_operand(called, of, true)?;
+    if value.family() == Family::Variant {
+        refuse_operand(called, value.of, true)?;
     }
     let float = converted(value, FLOAT, called.line, called.dialect())?.sql;
     Ok(Value::new(aggregate(called, function, [float]), FLOAT))
@@ -194,10 +193,12 @@ pub fn string_agg(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let (text, separator) = (called.as_text(&value)?, called.text(1)?);
     let order_by = order::ordered_by(called.binder, &called.of.within_group)?;
     // a number becomes an nvarchar
-    let twin = value.is_national() || !value.is_text() && called.dialect().limits_lengths;
+    let is_number = value.of.is_tsql() && !value.is_text();
+    let twin = is_number && called.dialect().limits_lengths;
+    let of = Type { twin, case: value.case(), ..varchar(None) }.with_characters([value.characters()]);
     let is_bounded = called.dialect().limits_lengths && lengths::of_text(&value).is_some();
-    let length = is_bounded.then(|| lengths::longest(twin));
-    let of = Type { twin, case: value.case(), ..varchar(length) };
+    let length = is_bounded.then(|| lengths::longest(of.is_national()));
+    let of = Type { length, ..of };
     let text = if of.folds() { text.cast("text") } else { text };
     count(called);
     let (function, arguments) = ("string_agg".into(), vec![text, separator]);
@@ -225,7 +226,7 @@ pub fn n_tile(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 pub fn edge(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(1, 1)?;
     let value = called.value(0)?;
-    Ok(Value::of(aggregate(called, called.name.to_owned(), [value.sql]), value.of))
+    Ok(Value::new(aggregate(called, called.name.to_owned(), [value.sql]), value.of))
 }
 
 /// percent_rank and cume_dist
@@ -261,11 +262,11 @@ pub fn neighbour(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     if number > 2 {
         let default = called.value(2)?;
-        let default = match value.of {
-            Some(of) => converted(default, of, called.line, called.dialect())?,
-            None => default,
+        let default = match value.of.is_tsql() {
+            true => converted(default, value.of, called.line, called.dialect())?,
+            false => default,
         };
         arguments.push(default.sql);
     }
-    Ok(Value::of(aggregate(called, called.name.to_owned(), arguments), value.of))
+    Ok(Value::new(aggregate(called, called.name.to_owned(), arguments), value.of))
 }

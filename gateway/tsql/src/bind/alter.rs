@@ -7,7 +7,7 @@ use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::type_names;
-use crate::facts::types::Type;
+use crate::facts::types::{Type, UNKNOWN};
 use crate::plpgsql::{Alteration, Definition, Element, Rule};
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, table};
@@ -235,7 +235,8 @@ fn altered_column(
     let line = column.at.line;
     let (column, name) = (names::name(column)?, folded(&column.text, line)?);
     let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
-    let value = implicit(super::Value::unknown(Scalar::column(column)), any_length, line, scope.dialect)?.sql;
+    let value =
+        implicit(super::Value::new(Scalar::column(column), UNKNOWN), any_length, line, scope.dialect)?.sql;
     let type_ = column_type(stored(of, nullable, scope), line)?;
     let mut actions = vec![Alteration::Type { column: name.clone(), type_, value }];
     actions.extend(nullable.map(|nullable| Alteration::NotNull(name, !nullable)));

@@ -5,8 +5,8 @@ use super::lengths;
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::types::{
-    decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL,
-    SMALLDATETIME, SMALLMONEY, TINYINT, VARBINARY,
+    decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, LONGEST_VARCHAR, MONEY, REAL,
+    SMALLDATETIME, SMALLMONEY, TINYINT, UNKNOWN, VARBINARY,
 };
 use crate::postgres::{call, Scalar};
 use crate::tree::BinaryOperator;
@@ -25,7 +25,8 @@ pub fn arithmetic(
         refuse(operator, &left, &right, line, dialect)?;
     }
     let [left, right] = of_one_kind(operator, left, right, line, dialect)?;
-    if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
+    let (of_left, of_right) = (left.of, right.of);
+    if of_left.is_tsql() && of_right.is_tsql() {
         refuse(operator, &left, &right, line, dialect)?;
         let families = [of_left, of_right].map(|of| of.family);
         if families.contains(&Family::Binary) && families[0] != families[1] && dialect.checks_arguments {
@@ -41,7 +42,7 @@ pub fn arithmetic(
             return Ok(known);
         }
     }
-    Ok(Value::unknown(plain(operator, &left, &right, dialect)))
+    Ok(Value::new(plain(operator, &left, &right, dialect), UNKNOWN))
 }
 
 /// The error of an operator that is not defined for the types of two values.
@@ -52,11 +53,10 @@ pub fn refuse(
     line: u32,
     dialect: &Dialect,
 ) -> Result<(), Error> {
-    let (Some(of_left), Some(of_right)) = (left.of, right.of) else { return Ok(()) };
-    if left.is_null() || right.is_null() {
+    if [left, right].iter().any(|value| value.is_null() || !value.of.is_tsql()) {
         return Ok(());
     }
-    match (dialect.operator_error)(operator, of_left, of_right) {
+    match (dialect.operator_error)(operator, left.of, right.of) {
         None => Ok(()),
         Some((number, text)) => Err(Error::new(number, text, line).with_severity(16)),
     }
@@ -75,21 +75,12 @@ fn of_one_kind(
         Family::Integer | Family::Decimal | Family::Float => "+-*/%".contains(operator),
         _ => false,
     };
-    Ok(match [left.of, right.of].map(|of| of.map(|of| of.family)) {
-        [Some(Family::Binary), Some(Family::Integer)] => {
-            [converted(left, right.of.unwrap_or(INT), line, dialect)?, right]
-        }
-        [Some(Family::Integer), Some(Family::Binary)] => {
-            let of = left.of.unwrap_or(INT);
-            [left, converted(right, of, line, dialect)?]
-        }
-        [Some(of), Some(Family::Text)] if is_number(of) => {
-            let of = left.of.unwrap_or(INT);
-            [left, converted(right, of, line, dialect)?]
-        }
-        [Some(Family::Text), Some(of)] if is_number(of) => {
-            [converted(left, right.of.unwrap_or(INT), line, dialect)?, right]
-        }
+    let of = [left.of, right.of];
+    Ok(match of.map(|of| of.family) {
+        [Family::Binary, Family::Integer] => [converted(left, of[1], line, dialect)?, right],
+        [Family::Integer, Family::Binary] => [left, converted(right, of[0], line, dialect)?],
+        [number, Family::Text] if is_number(number) => [left, converted(right, of[0], line, dialect)?],
+        [Family::Text, number] if is_number(number) => [converted(left, of[1], line, dialect)?, right],
         _ => [left, right],
     })
 }
@@ -230,8 +221,7 @@ fn texts(operator: &str, sql: Scalar, of: [Type; 2], line: u32, dialect: &Dialec
     };
     let base =
         if length.is_some() && of.iter().all(|of| of.name == CHAR.name) { CHAR } else { varchar(None) };
-    let (twin, case) = (national, of[0].case.max(of[1].case));
-    let result = Type { twin, case, length, ..base };
+    let result = Type { case: of[0].case.max(of[1].case), length, ..base }.with_characters(of);
     Ok(match length {
         None => Value::new(sql, result),
         Some(_) => Value::cast(sql, result),

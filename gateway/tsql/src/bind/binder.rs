@@ -1,7 +1,6 @@
 //! The state of the binding of a statement or expression.
 
 use super::current::Current;
-use super::filled::FilledBy;
 use super::named::Named;
 use super::title::{ListItem, Title};
 use super::value::Value;
@@ -67,7 +66,6 @@ pub struct Translated {
     pub limited: Option<String>,
     /// For a select that returns rows.
     pub items: Vec<ListItem>,
-    pub filled: Option<FilledBy>,
     /// The table of a SELECT INTO in a body, if its columns are known.
     pub made: Option<Table>,
     /// For a select each of whose rows is a row of these tables.

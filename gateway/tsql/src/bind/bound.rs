@@ -7,24 +7,23 @@ use super::output;
 use super::through::PLACE;
 use super::variables::Variables;
 use crate::error::Error;
-use crate::facts::types::Type;
+use crate::facts::types::{Type, UNKNOWN};
 use crate::resolve::names::{folded, stored, table};
 use crate::resolve::Scope;
 use crate::tree::ColumnName;
 
 /// The result of a search in a source.
 enum Found {
-    /// The source has the column, of this type if known.
-    Column(Option<Type>),
+    Column(Type),
     /// The source may have it.
     Perhaps,
     No,
 }
 
-/// The type of a column; None if unknown. The tables are noted, as the statement depends on them. Errors 207, 209 and
+/// The type of a column. The tables are noted, as the statement depends on them. Errors 207, 209 and
 /// 4104 if no source has it, or several.
-pub fn type_of_column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Option<Type>, Error> {
-    let Found::Column(of) = searched(binder, column)? else { return Ok(None) };
+pub fn type_of_column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Type, Error> {
+    let Found::Column(of) = searched(binder, column)? else { return Ok(UNKNOWN) };
     Ok(of)
 }
 
@@ -35,7 +34,7 @@ pub fn has_source(binder: &mut Binder<'_>, column: &ColumnName) -> Result<bool, 
 
 fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error> {
     if output::action(binder, column).is_some() {
-        return Ok(Found::Column(Some(output::TYPE_OF_ACTION)));
+        return Ok(Found::Column(output::TYPE_OF_ACTION));
     }
     let own = folded(&column.column, column.at.line)?;
     if PLACE.contains(&&*own) || binder.names.sources.is_empty() {
@@ -58,7 +57,7 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
     };
     // an inner select sees the sources of the enclosing ones
     for level in binder.names.sources.iter().rev() {
-        let (mut may_be_here, mut first): (bool, Option<(&str, Option<Type>)>) = (false, None);
+        let (mut may_be_here, mut first): (bool, Option<(&str, Type)>) = (false, None);
         for source in level.iter().filter(is_meant) {
             match (found(source, &own, binder.scope, &mut *binder.variables), first) {
                 (Found::Column(of), _) if qualifier.is_some() => return Ok(Found::Column(of)),

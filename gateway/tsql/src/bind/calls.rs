@@ -25,7 +25,7 @@ pub struct CallBinder<'c, 'a, 'e> {
 impl CallBinder<'_, '_, '_> {
     pub fn value(&mut self, place: usize) -> Result<Value, Error> {
         let value = expressions::value(self.binder, &self.arguments[place])?;
-        if value.family() == Some(Family::Variant) {
+        if value.family() == Family::Variant {
             if let Some((number, text)) = variants::refusal(self.name, place) {
                 return Err(self.fail(number, text));
             }
@@ -36,9 +36,8 @@ impl CallBinder<'_, '_, '_> {
 
     /// 8116: the function does not take this argument.
     pub fn refuse(&self, place: usize, value: &Value) -> Result<(), Error> {
-        let is_known = value.is_null() || value.of.is_some();
-        let text = arguments::refusal(self.name, place, value.of.filter(|_| !value.is_null()));
-        match text.filter(|_| is_known && self.dialect().checks_arguments) {
+        let text = arguments::refusal(self.name, place, value.shown_type());
+        match text.filter(|_| self.dialect().checks_arguments) {
             Some(text) => Err(self.fail(8116, text)),
             None => Ok(()),
         }
@@ -73,13 +72,13 @@ impl CallBinder<'_, '_, '_> {
     }
 
     pub fn as_text(&self, value: &Value) -> Result<Scalar, Error> {
-        if value.of.is_some_and(|of| of.is_text() && of.name != "char") {
+        if value.of.is_text() && value.of.name != "char" {
             return Ok(value.sql.clone());
         }
         if value.is_null() {
             return Ok(Scalar::Null.cast("text"));
         }
-        if value.family() == Some(Family::Float) && !self.dialect().float_has_text {
+        if value.family() == Family::Float && !self.dialect().float_has_text {
             return Err(float_to_text(self.line));
         }
         Ok(text_of(value, self.dialect()))
@@ -87,7 +86,7 @@ impl CallBinder<'_, '_, '_> {
 
     pub fn integer(&mut self, place: usize) -> Result<Scalar, Error> {
         let value = self.value(place)?;
-        if value.of.is_some_and(|of| [INT, SMALLINT, TINYINT].contains(&of)) {
+        if [INT, SMALLINT, TINYINT].contains(&value.of) {
             return Ok(value.sql);
         }
         self.converted(value, INT)

@@ -3,12 +3,12 @@
 use super::arithmetic::{arithmetic, sign};
 use super::binder::{Binder, ChangedRows};
 use super::current::{place_of, refuse_beside_current, Current};
-use super::filled::FilledBy;
 use super::named::{source_name, Named};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use super::{common_tables, conditions, declared, expressions, insert, locks, output, sources, through, top};
 use crate::error::Error;
+use crate::facts::types::UNKNOWN;
 use crate::postgres::{call, Alias, Change, ChangeKind, Listed, Query, Scalar, Select, Source};
 use crate::resolve::names::{self, folded, identifier, qualifier, stored, table};
 use crate::tree::{
@@ -67,7 +67,6 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
     chosen(binder, &target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
     let mut assignments = Vec::with_capacity(update.set.len());
     let mut columns = Vec::with_capacity(update.set.len());
-    let mut values = Vec::with_capacity(update.set.len());
     let mut returned = Vec::new();
     for item in &update.set {
         if let Some(column) = item.column.as_ref().filter(|_| binder.dialect().is_strict) {
@@ -81,7 +80,6 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
             }
             assignments.push((names::quoted(column), set_value(binder, item, &changed_table)?));
             columns.push(column.clone());
-            values.push(&item.value);
         }
         if let Some(variable) = &item.variable {
             returned.push(self::returned(binder, variable, item, update, &changed.qualifier)?);
@@ -95,7 +93,6 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
     if assignments.is_empty() {
         return Err(Error::refused("update … set @variable", "select the value", target.at));
     }
-    binder.result.filled = FilledBy::new(&changed.target.to_string(), Some(&columns), values.into_iter());
     let Changed { target: table, qualifier, sources: from, conditions } = changed;
     let kind = ChangeKind::Update { table, set: assignments, from, conditions };
     let rows = ChangedRows::updated(changed_table, qualifier);
@@ -173,6 +170,9 @@ pub fn set_value(binder: &mut Binder<'_>, item: &SetItem, table: &str) -> Result
         return Ok(Scalar::Default);
     }
     let mut value = expressions::value(binder, &item.value)?;
+    if item.operator.computes().is_none() {
+        binder.variables.meets(&value, targets.type_of(0), false);
+    }
     if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), column) {
         let before = expressions::column(binder, column)?;
         value = arithmetic(sign, before, value, column.at.line, binder.dialect())?;
@@ -205,7 +205,7 @@ fn returned(
     let value = match &item.column {
         Some(column) => {
             let own = identifier(&column.column, column.at.line)?;
-            Value::unknown(Scalar::Column(Some(qualifier.to_owned()), own))
+            Value::new(Scalar::Column(Some(qualifier.to_owned()), own), UNKNOWN)
         }
         None => {
             let is_set = |column: &ColumnName| {
@@ -235,9 +235,9 @@ fn returned(
     };
     let target = binder.scope.type_of(name, line)?;
     binder.result.assigns.push(name.clone());
-    match target {
-        None => Ok(value.sql),
-        Some(target) => Ok(assigned(value, target, line, binder.dialect())?.sql),
+    match target.is_tsql() {
+        true => Ok(assigned(value, target, line, binder.dialect())?.sql),
+        false => Ok(value.sql),
     }
 }
 

@@ -9,7 +9,7 @@ use super::value::{common, implicit, Constant, Value};
 use super::{order, select};
 use crate::error::Error;
 use crate::facts::conversions::is_sorted;
-use crate::facts::types::{unified, Family, Type, INT};
+use crate::facts::types::{unified, Family, Type, INT, UNKNOWN};
 use crate::postgres::{Body, Listed, Query, Scalar};
 use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
 use crate::Dialect;
@@ -102,13 +102,11 @@ pub fn other_width(line: u32) -> Error {
 
 /// Error 5335: values of these types are not compared, so they cannot be distinct.
 fn demand_comparable<'i>(
-    mut items: impl Iterator<Item = &'i Item>,
+    items: impl Iterator<Item = &'i Item>,
     line: u32,
     dialect: &Dialect,
 ) -> Result<(), Error> {
-    let Some(of) = items.find_map(|item| item.of.filter(|of| !is_sorted(*of, dialect))) else {
-        return Ok(());
-    };
+    let Some(of) = items.map(|item| item.of).find(|of| !is_sorted(*of, dialect)) else { return Ok(()) };
     let text = format!(
         "The data type {} cannot be used as an operand to the UNION, INTERSECT or EXCEPT operators because it is not \
          comparable.",
@@ -123,9 +121,9 @@ fn together(items: &mut [Item], others: &[Item]) {
     for (place, item) in items.iter_mut().enumerate() {
         if let Some(other) = others.get(place) {
             item.names_variables |= other.names_variables;
-            item.is_wide |= other.is_wide;
         }
-        item.of = others.get(place).and_then(|other| common(&[item.beside(item.of), other.beside(other.of)]));
+        let both = |other: &Item| common(&[item.beside(item.of), other.beside(other.of)]);
+        item.of = others.get(place).map_or(UNKNOWN, both);
         // a NULL has the type of the others
         let null = ResultType { of: INT, not_null: false };
         let known = |item: &Item| {
@@ -134,8 +132,8 @@ fn together(items: &mut [Item], others: &[Item]) {
         };
         item.result_type = match (known(item), others.get(place).and_then(known)) {
             (Some(one), Some(other)) => {
-                let of = common(&[item.beside(Some(one.of)), others[place].beside(Some(other.of))]);
-                of.map(|of| ResultType { of, not_null: one.not_null && other.not_null })
+                let of = common(&[item.beside(one.of), others[place].beside(other.of)]);
+                of.in_tsql().map(|of| ResultType { of, not_null: one.not_null && other.not_null })
             }
             _ => None,
         };
@@ -159,7 +157,7 @@ fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Erro
             parts.iter().map(|part| part.items[place].result_type.map(|known| known.of)).collect();
         let Some(types) = types else { continue };
         if types.iter().any(|of| kind(*of) != kind(types[0])) {
-            *target = unified(types.iter().map(|of| Some(*of)));
+            *target = unified(types).in_tsql();
         }
     }
     if targets.iter().all(Option::is_none) {

@@ -108,7 +108,7 @@ fn recursive(
         return Err(other_width(line));
     }
     for ((first, again), column) in anchor.items.iter().zip(&items).zip(&columns) {
-        if first.of.zip(again.of).is_some_and(|(one, other)| one.sql() != other.sql()) {
+        if first.of.is_tsql() && again.of.is_tsql() && first.of.sql() != again.of.sql() {
             let column = names::own_name(column);
             let text = format!(
                     "Types don't match between the anchor and the recursive part in column \"{column}\" of recursive \

@@ -6,12 +6,12 @@ use super::expressions::{as_collated, as_text, refuse_collation};
 use super::nulls::Nulls;
 use super::value::Value;
 use super::walk::{any, has_query};
-use super::{expressions, nulls, select, width};
+use super::{expressions, nulls, select};
 use crate::error::Error;
 use crate::facts::collations::Collation;
 use crate::facts::conversions::verb;
 use crate::facts::functions::{date_part, rule, Rule};
-use crate::facts::types::{Case, Family, Type};
+use crate::facts::types::{Case, Family, Type, UNKNOWN};
 use crate::facts::variants;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::folded;
@@ -53,6 +53,8 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
                 expressions::value(binder, low)?,
                 expressions::value(binder, high)?,
             );
+            binder.variables.meets(&low, value.of, true);
+            binder.variables.meets(&high, value.of, true);
             let at_least = compared(binder, ">=", &value, &low, line)?;
             let at_most = compared(binder, "<=", &value, &high, line)?;
             at_least.and(at_most).negated_if(*negated)
@@ -60,14 +62,16 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
         Expression::Like { operand, pattern: pattern_text, escape, negated } => {
             let escape = escape.as_ref().map(|escape| expressions::value(binder, escape)).transpose()?;
             let [value, pattern] = collated(binder, "like", [operand, pattern_text])?;
+            binder.variables.meets(&pattern, value.of, true);
             for (place, side) in [&value, &pattern].into_iter().enumerate() {
                 let refused = variants::refusal("like", place);
-                if let (Some(Family::Variant), Some((number, text))) = (side.family(), refused) {
+                if let (Family::Variant, Some((number, text))) = (side.family(), refused) {
                     return Err(Error::new(number, text, line).with_severity(16));
                 }
             }
             let character = escape.map_or(Scalar::Null, |value| value.sql);
-            let is_wide = width::is_wide(binder, operand)? | width::is_wide(binder, pattern_text)?;
+            let is_wide =
+                binder.dialect().has_wide_texts && [&value, &pattern].iter().any(|text| text.of.is_wide());
             let texts = [value, pattern].map(|value| as_text(value, binder.dialect()));
             let [value, pattern] = collated_together(binder, texts);
             let like = if is_wide { "tsql.is_wide_like" } else { "tsql.is_like" };
@@ -79,13 +83,12 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             let each = is_collated(operand) || values.iter().any(is_collated);
             let value = if each { None } else { Some(expressions::value(binder, operand)?) };
             for item in values {
-                let compared = if let Some(value) = &value {
-                    let item = expressions::value(binder, item)?;
-                    compared(binder, "=", value, &item, line)?
-                } else {
-                    let [value, item] = collated(binder, "=", [operand, item])?;
-                    compared(binder, "=", &value, &item, line)?
+                let [value, item] = match &value {
+                    Some(value) => [value.clone(), expressions::value(binder, item)?],
+                    None => collated(binder, "=", [operand, item])?,
                 };
+                binder.variables.meets(&item, value.of, false);
+                let compared = compared(binder, "=", &value, &item, line)?;
                 binder.wrote(compared.size(), line)?;
                 equal.push(compared);
             }
@@ -116,6 +119,9 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             note_clock(binder, left, &[right]);
             note_clock(binder, right, &[left]);
             let sides = collated(binder, sign, [left, right])?;
+            let by_order = !matches!(sign, "=" | "<>");
+            binder.variables.meets(&sides[0], sides[1].of, by_order);
+            binder.variables.meets(&sides[1], sides[0].of, by_order);
             let compared = |binder: &Binder<'_>| compared(binder, sign, &sides[0], &sides[1], line);
             match nulls::nulls(binder, sign, [left, right], &sides) {
                 None => compared(binder)?,
@@ -190,7 +196,7 @@ fn collated(binder: &mut Binder<'_>, sign: &str, sides: [&Expression; 2]) -> Res
 pub fn collated_together<const N: usize>(binder: &Binder<'_>, values: [Value; N]) -> [Value; N] {
     let is_of_database = |value: &Value| value.is_text() && value.case() == Case::OfDatabase;
     // PostgreSQL infers the type of a parameter
-    let is_open = |value: &Value| value.of.is_none() && value.is_parameter();
+    let is_open = |value: &Value| value.of == UNKNOWN && value.is_parameter();
     if !binder.scope.folds || !values.iter().all(|value| is_of_database(value) || is_open(value)) {
         return values;
     }

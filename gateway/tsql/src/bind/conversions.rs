@@ -1,12 +1,12 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
 use super::binder::Binder;
+use super::expressions;
 use super::value::{converted, float_to_text, styled_text, tried, Constant, Value};
-use super::{expressions, width};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::type_names;
-use crate::facts::types::{Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
+use crate::facts::types::{Family, Type, CHAR, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
 use crate::postgres::{call, Scalar};
 use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 
@@ -17,7 +17,7 @@ const DEFAULT_LENGTH: u32 = 30;
 /// without warning" (ASE Reference Manual: Building Blocks, "Scale errors").
 fn truncated(value: Value, target: Type) -> Value {
     let loses = |of: Type| matches!(of.family, Family::Decimal | Family::Money);
-    if value.is_null() || target.family != Family::Decimal || !value.of.is_none_or(loses) {
+    if value.is_null() || target.family != Family::Decimal || value.of.is_tsql() && !loses(value.of) {
         return value;
     }
     let scale = Scalar::number(target.scale.unwrap_or(0));
@@ -43,10 +43,11 @@ pub fn cast(binder: &mut Binder<'_>, cast: &Cast) -> Result<Value, Error> {
         _ => error,
     })?;
     let value = expressions::value(binder, &cast.operand)?;
+    binder.variables.meets(&value, target, false);
     let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
     let gives_bytes = target.family == Family::Binary && !has_digits;
-    let value =
-        if gives_bytes && width::is_wide(binder, &cast.operand)? { wide_bytes(&value) } else { value };
+    let is_wide = binder.dialect().has_wide_texts && value.of.is_wide();
+    let value = if gives_bytes && is_wide { wide_bytes(&value) } else { value };
     cast_of(binder, value, cast, target, tries)
 }
 
@@ -60,9 +61,12 @@ fn cast_of(
     let (line, dialect) = (cast.at.line, binder.dialect());
     let value = if dialect.decimals_keep_digits { truncated(value, target) } else { value };
     // texts of any characters remain such: they are not encoded in a code page
-    let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
-    let twin = target.twin || (target.is_text() && !is_narrow);
+    let is_kept = value.is_national() && !value.text().is_some_and(str::is_ascii);
     let target = target.with_case(value.case());
+    let characters = |of: Type| match target.is_text() && !target.twin && is_kept {
+        true => Type { twin: true, kept: true, ..of },
+        false => of,
+    };
     let convert = if tries { tried } else { converted };
     let Some(style) = &cast.style else {
         let value = convert(value, target, line, dialect)?;
@@ -71,9 +75,9 @@ fn cast_of(
             Constant::Integer(_) => Constant::None,
             other => other,
         };
-        return Ok(Value { of: Some(Type { twin, ..target }), constant, ..value });
+        return Ok(Value { of: characters(target), constant, ..value });
     };
-    let target = Type { twin, ..target };
+    let target = characters(target);
     let Some(style) = expressions::value(binder, style)?.integer() else {
         return Err(Error::refused("a style that is not a number", "write the style out", line));
     };
@@ -92,23 +96,23 @@ fn styled(
     let dialect = binder.dialect();
     let convert = if verb == "try" { tried } else { converted };
     let of = value.of;
-    let is_time = of.is_none_or(|of| of.is_time()) || target.is_time();
+    let is_time = !of.is_tsql() || of.is_time() || target.is_time();
     if dialect.refuses_disputed_styles && is_disputed_style(style) && is_time {
         let why = "ASE formats it otherwise than SQL Server";
         return Err(Error::refused(&format!("style {style}"), why, line));
     }
-    if of == Some(SQL_VARIANT) && !target.is_text() && target != SQL_VARIANT {
+    if of == SQL_VARIANT && !target.is_text() && target != SQL_VARIANT {
         let why = "which of its meanings the style has is not known before: cast the value to its type";
         return Err(Error::refused(&format!("style {style} of a sql_variant"), why, line));
     }
-    if target.is_text() && of.is_none_or(|of| !of.is_text()) {
-        if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 0..=2) {
+    if target.is_text() && !of.is_text() {
+        if of.family == Family::Binary && matches!(style, 0..=2) {
             return match style {
                 0 => convert(value, target, line, dialect),
                 _ => Ok(bytes_as_digits(&value, target, style)),
             };
         }
-        if of.is_some_and(|of| of.family == Family::Float) && !dialect.float_has_text {
+        if of.family == Family::Float && !dialect.float_has_text {
             return Err(float_to_text(line));
         }
         if let Some(text) = styled_text(&value, style).filter(|_| dialect.shows_declared_digits) {
@@ -118,14 +122,15 @@ fn styled(
         let text = call(format!("tsql.{verb}_varchar"), [value.sql, length, Scalar::number(style)]);
         return Ok(of_length(text, target));
     }
-    if target.is_time() && of.is_none_or(|of| of.is_text()) {
+    let may_be_text = of.is_text() || !of.is_tsql();
+    if target.is_time() && may_be_text {
         if !is_style(style) {
             let text = format!("{style} is not a valid style number.");
             return Err(Error::new(281, text, line).with_severity(16));
         }
         let text = if value.is_null() {
             Scalar::Null.cast("text")
-        } else if of.is_none_or(|of| of.name != "char") {
+        } else if of.name != CHAR.name {
             // for an unknown type: PostgreSQL determines whether it is a text to parse
             value.sql
         } else {
@@ -144,16 +149,13 @@ fn styled(
         let moment = Value::new(call(format!("tsql.{tries}{reader}"), arguments), gives);
         return convert(moment, target, line, dialect);
     }
-    if let Some(of) =
-        of.filter(|of| of.is_text() && target.family == Family::Binary && dialect.binary_has_styles)
-    {
-        if !(0..=2).contains(&style) {
-            let (from, to) = (of.name, target.name);
-            let text = format!("The style {style} is not supported for conversions from {from} to {to}.");
-            return Err(Error::new(9809, text, line).with_severity(16));
-        }
+    let is_of_text = of.is_text() && target.family == Family::Binary;
+    if is_of_text && dialect.binary_has_styles && !(0..=2).contains(&style) {
+        let (from, to) = (of.name, target.name);
+        let text = format!("The style {style} is not supported for conversions from {from} to {to}.");
+        return Err(Error::new(9809, text, line).with_severity(16));
     }
-    if target.family == Family::Binary && matches!(style, 1 | 2) && of.is_none_or(|of| of.is_text()) {
+    if target.family == Family::Binary && matches!(style, 1 | 2) && may_be_text {
         if verb == "try" {
             let why = "try_convert of digits is not known here";
             return Err(Error::refused(&format!("style {style} of {}", target.name), why, line));

@@ -1,9 +1,9 @@
 //! The parts of a column's declaration that PostgreSQL's type lacks: the digits of datetime2, time and decimals,
-//! whether a text is national (`width`), whether its length is unlimited. A table may be altered after a procedure's
+//! whether a text is national, whether its length is unlimited. A table may be altered after a procedure's
 //! creation, so the declaration is read when the statement runs, once.
 
 use super::binder::Binder;
-use super::named::{flat, source_name, Named, Origin};
+use super::named::{flat, source_name, Named};
 use super::{output, sources};
 use crate::error::Error;
 use crate::postgres::{call, Scalar};
@@ -65,17 +65,18 @@ pub fn know(binder: &mut Binder<'_>, of: Named) {
     }
 }
 
-pub fn origin(binder: &Binder<'_>, column: &ColumnName) -> Result<Origin, Error> {
+/// The tables that may have a column; none if it is one of a query.
+pub fn tables(binder: &Binder<'_>, column: &ColumnName) -> Result<Vec<String>, Error> {
     if let Some(table) = column.table.as_ref().and_then(|of| output::changed_table(binder, of)) {
-        return Ok(Origin::Tables(vec![table.to_owned()]));
+        return Ok(vec![table.to_owned()]);
     }
     let own = stored(&column.column);
     let mut tables = Vec::new();
     for named in binder.names.sources.iter().rev() {
         match &column.table {
             None => {
-                if let Some(of) = named.iter().find_map(|one| one.column(&own)) {
-                    return Ok(Origin::Query(of.clone()));
+                if named.iter().any(|one| one.column(&own).is_some()) {
+                    return Ok(Vec::new());
                 }
                 tables.extend(named.iter().filter_map(|one| one.table.clone()));
                 // a column may belong to a source with unknown columns
@@ -91,15 +92,13 @@ pub fn origin(binder: &Binder<'_>, column: &ColumnName) -> Result<Origin, Error>
                     false => one.table.as_ref() == Some(&whole),
                 };
                 if let Some(found) = named.iter().find(is_meant) {
-                    return Ok(match found.column(&own) {
-                        Some(of) => Origin::Query(of.clone()),
-                        None => Origin::Tables(found.table.iter().cloned().collect()),
-                    });
+                    let has_it = found.column(&own).is_some();
+                    return Ok(found.table.iter().filter(|_| !has_it).cloned().collect());
                 }
             }
         }
     }
-    Ok(Origin::Tables(tables))
+    Ok(tables)
 }
 
 /// The result of a function of schema tsql for the declaration of a column.

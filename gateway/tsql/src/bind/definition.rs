@@ -10,7 +10,7 @@ use super::variables::{NoVariables, Variables};
 use super::{alter, collated, declaring, sequence, tables};
 use crate::error::Error;
 use crate::facts::type_names;
-use crate::facts::types::{Type, SYSNAME, VARCHAR, XML};
+use crate::facts::types::{Type, SYSNAME, UNKNOWN, VARCHAR, XML};
 use crate::lexer;
 use crate::long_names;
 use crate::plpgsql::{Definition, Index, Step};
@@ -241,7 +241,7 @@ impl Variables for RuledValue {
 pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> Result<Definition, Error> {
     let body = match &create.variable {
         Some(variable) => {
-            let variables = [(variable.clone(), None)].into();
+            let variables = [(variable.clone(), UNKNOWN)].into();
             let scope = Scope { definition: true, variables, ..scope.clone() };
             super::condition(&create.value, &scope, &mut RuledValue)?
         }

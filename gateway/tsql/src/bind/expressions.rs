@@ -8,7 +8,7 @@ use super::value::{self, common, implicit, Constant, Value};
 use super::{bound, conditions, conversions, functions, literals, output, select, sources, times, xml};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{self, nvarchar, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
+use crate::facts::types::{self, nvarchar, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT, UNKNOWN};
 use crate::postgres::{call, late, Operator, Scalar};
 use crate::resolve::names::{identifier, stored};
 use crate::tree::{
@@ -74,11 +74,11 @@ pub fn variable(binder: &mut Binder<'_>, variable: &Variable) -> Result<Value, E
     let of = binder.scope.type_of(&variable.name, line)?;
     let sql = binder.variables.write(&variable.name, line)?;
     binder.around.variables += 1;
-    Ok(match of.map(Type::of_values) {
-        Some(MONEY) => Value::money(sql, MONEY),
+    Ok(match of.of_values() {
+        MONEY => Value::money(sql, MONEY),
         // it is sent without a type
-        Some(of) if of.is_text() => Value::cast(sql, of),
-        of => Value::of(sql, of),
+        of if of.is_text() => Value::cast(sql, of),
+        of => Value::new(sql, of),
     })
 }
 
@@ -87,22 +87,12 @@ pub fn column(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Value, Err
         return Ok(Value::cast(action.clone(), output::TYPE_OF_ACTION));
     }
     let of = if column.table.is_none() && !binder.column_types.is_empty() {
-        binder.column_types.get(&stored(&column.column)).copied()
+        binder.column_types.get(&stored(&column.column)).copied().unwrap_or(UNKNOWN)
     } else {
         bound::type_of_column(binder, column)?
     };
-    match of {
-        Some(of) => {
-            let of = if binder.scope.folds { of.with_case(types::Case::Counts) } else { of };
-            Ok(Value::new(column_sql(binder, column)?, of))
-        }
-        None => unknown(binder, column),
-    }
-}
-
-/// A column whose type only PostgreSQL knows.
-pub fn unknown(binder: &Binder<'_>, column: &ColumnName) -> Result<Value, Error> {
-    Ok(Value::unknown(column_sql(binder, column)?))
+    let of = if binder.scope.folds { of.with_case(types::Case::Counts) } else { of };
+    Ok(Value::new(column_sql(binder, column)?, of))
 }
 
 /// A column with its qualifier.
@@ -122,26 +112,25 @@ fn unary(binder: &mut Binder<'_>, operator: UnaryOperator, operand: &Expression)
         return Ok(Value::cast(Scalar::text("-2147483648"), types::INT));
     }
     let value = value(binder, operand)?;
-    if value.family() == Some(Family::Variant) && operator != UnaryOperator::Plus {
+    if value.family() == Family::Variant && operator != UnaryOperator::Plus {
         let sign = if operator == UnaryOperator::Minus { "minus" } else { "'~'" };
         let text = format!("Operand data type sql_variant is invalid for {sign} operator.");
         return Err(Error::new(8117, text, operand.at()).with_severity(16));
     }
     match operator {
         UnaryOperator::Plus => Ok(value),
-        UnaryOperator::Complement if value.of == Some(BIT) => {
-            Ok(Value::of(value.sql.negated_if(true), value.of))
-        }
+        UnaryOperator::Complement if value.of == BIT => Ok(Value::new(value.sql.negated_if(true), value.of)),
         UnaryOperator::Complement => {
-            if let Some(of) = value.of.filter(|of| of.family != Family::Integer) {
-                let text = format!("Operand data type {} is invalid for '~' operator.", of.display_name());
+            if value.of.is_tsql() && value.family() != Family::Integer {
+                let of = value.of.display_name();
+                let text = format!("Operand data type {of} is invalid for '~' operator.");
                 return Err(Error::new(8117, text, operand.at()).with_severity(16));
             }
             let bits = match value.of {
-                Some(TINYINT) => value.sql.cast("tsql.tinyint"),
+                TINYINT => value.sql.cast("tsql.tinyint"),
                 _ => value.sql,
             };
-            Ok(Value::of(call("tsql.complement", [bits]), value.of))
+            Ok(Value::new(call("tsql.complement", [bits]), value.of))
         }
         UnaryOperator::Minus => negated(value, operand.at().line),
     }
@@ -158,7 +147,7 @@ fn is_least_int(operand: &Expression) -> bool {
 fn negated(value: Value, line: u32) -> Result<Value, Error> {
     if let Some(integer) = value.integer() {
         let sql = Scalar::number(-integer);
-        return Ok(Value { constant: Constant::Integer(-integer), ..Value::of(sql, value.of) });
+        return Ok(Value { constant: Constant::Integer(-integer), ..Value::new(sql, value.of) });
     }
     if value.is_text() {
         let text = "Operand data type varchar is invalid for minus operator.";
@@ -167,16 +156,16 @@ fn negated(value: Value, line: u32) -> Result<Value, Error> {
     if value.is_null() {
         return Ok(value);
     }
-    if value.of == Some(TINYINT) {
+    if value.of == TINYINT {
         // it has no sign ("- (Negative)")
         return Ok(Value::new(value.sql.cast("smallint").negative(Operator::Plain("-")), SMALLINT));
     }
-    let minus = match value.of {
-        Some(of) if of.family != Family::Money => Operator::Plain("-"),
-        // for money the result is money, a type that only PostgreSQL may know
-        _ => Operator::Tsql("-"),
+    let minus = match value.family() {
+        // the result is money, which PostgreSQL alone may know
+        Family::Money | Family::Postgres => Operator::Tsql("-"),
+        _ => Operator::Plain("-"),
     };
-    Ok(Value::of(value.sql.negative(minus), value.of))
+    Ok(Value::new(value.sql.negative(minus), value.of))
 }
 
 /// A chain of operators may be of any length: no recursion along its left side.
@@ -244,8 +233,8 @@ pub fn branches(
     }
     let of = common(&values);
     let dialect = binder.dialect();
-    let mut written = values.into_iter().map(|value| match of {
-        Some(of) if !value.is_null() && value.of != Some(of) => {
+    let mut written = values.into_iter().map(|value| match of.is_tsql() {
+        true if !value.is_null() && value.of != of => {
             implicit(value, of, line, dialect).map(|value| value.sql)
         }
         _ => Ok(value.sql),
@@ -257,9 +246,9 @@ pub fn branches(
     let otherwise = written.next().transpose()?.map(|value| Box::new(reached(binder, value)));
     let sql = Scalar::Case(arms, otherwise);
     Ok(match of {
-        Some(of) if of.family == Family::Money => Value::money(sql, of),
-        Some(of) if matches!(of.family, Family::Text | Family::Decimal) => Value::cast(sql, of),
-        of => Value::of(sql, of),
+        of if of.family == Family::Money => Value::money(sql, of),
+        of if matches!(of.family, Family::Text | Family::Decimal) => Value::cast(sql, of),
+        of => Value::new(sql, of),
     })
 }
 
@@ -277,21 +266,18 @@ fn scalar(binder: &mut Binder<'_>, query: &Query) -> Result<Value, Error> {
     if query.for_json.is_some() {
         return Ok(Value::new(rows, nvarchar(None)));
     }
-    let item = items.pop();
-    if let (Some(of), QueryBody::Select(_)) = (item.as_ref().and_then(|item| item.of), &query.body) {
-        return Ok(Value::new(rows, of));
-    }
-    Ok(Value::unknown(rows))
+    let of = items.pop().map(|item| item.of).filter(|_| matches!(query.body, QueryBody::Select(_)));
+    Ok(Value::new(rows, of.unwrap_or(UNKNOWN)))
 }
 
 /// 447: only texts have a collation.
 pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error> {
-    match value.of {
-        Some(of) if !of.is_text() && of.family != Family::Variant => {
-            let text = format!("Expression type {} is invalid for COLLATE clause.", of.name);
+    match value.family() {
+        Family::Text | Family::Variant | Family::Postgres => Ok(()),
+        _ => {
+            let text = format!("Expression type {} is invalid for COLLATE clause.", value.of.name);
             Err(Error::new(447, text, written.at()).with_severity(16))
         }
-        _ => Ok(()),
     }
 }
 
@@ -301,8 +287,8 @@ pub fn as_collated(value: Value, collation: Collation) -> Value {
     let folds = case == types::Case::Ignored;
     match value.of {
         _ if value.is_null() => value,
-        Some(of) if of.is_text() && of.folds() == folds => Value { of: Some(Type { case, ..of }), ..value },
-        Some(of) if of.is_text() => {
+        of if of.is_text() && of.folds() == folds => Value { of: Type { case, ..of }, ..value },
+        of if of.is_text() => {
             let of = Type { case, ..of };
             Value::cast(value.sql, of)
         }
@@ -315,7 +301,7 @@ pub fn as_text(value: Value, dialect: &Dialect) -> Value {
     if value.is_text() || value.is_null() {
         value
     } else {
-        let of = Type { twin: value.is_national(), ..varchar(None) };
+        let of = varchar(None).with_characters([value.characters()]);
         Value::new(value::text_of(&value, dialect), of)
     }
 }

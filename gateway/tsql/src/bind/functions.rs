@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{
-    numeric, Case, Family, Type, BIGINT, GUID, INT, SMALLINT, SQL_VARIANT, TINYINT, VARBINARY, VARCHAR,
+    numeric, Case, Family, Type, BIGINT, GUID, INT, SMALLINT, SQL_VARIANT, TINYINT, UNKNOWN, VARBINARY,
+    VARCHAR,
 };
 use crate::postgres::{call, Call, Mark, Scalar};
 use crate::resolve::names::{self, folded, identifier, schema_of};
@@ -21,7 +22,7 @@ use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, Ob
 const SYSTEM: &str = "sys";
 
 /// The name of a function in SQL, its arguments, and their types.
-type PassedOn = (String, Vec<Scalar>, Vec<Option<Type>>);
+type PassedOn = (String, Vec<Scalar>, Vec<Type>);
 
 pub fn function(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<Value, Error> {
     let line = called.name.at.line;
@@ -71,10 +72,10 @@ pub fn function(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<Value,
     Ok(match binder.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
         true => {
             let nullif = |text: Scalar| call("nullif", [text, Scalar::text("")]);
-            let sql = match value.of.filter(Type::folds) {
+            let sql = match value.of.folds() {
                 // PostgreSQL would search for an operator of its own
-                Some(of) => nullif(value.sql.clone().cast("text")).cast(of.sql()),
-                None => nullif(value.sql.clone()),
+                true => nullif(value.sql.clone().cast("text")).cast(value.of.sql()),
+                false => nullif(value.sql.clone()),
             };
             value.with_sql(sql)
         }
@@ -92,12 +93,12 @@ pub fn passed_on(
 ) -> Result<Value, Error> {
     let (function, given, types) = passed_on_of(binder, name, arguments, false)?;
     let sql = Call { function: function.clone().into(), arguments: given, mark, ..Call::default() };
-    let of = signature(binder, &function, &types).and_then(|signature| signature.returns);
-    Ok(Value::of(owned(binder, name, sql.into())?, of))
+    let of = signature(binder, &function, &types).map_or(UNKNOWN, |signature| signature.returns);
+    Ok(Value::new(owned(binder, name, sql.into())?, of))
 }
 
 /// The signature of a function, by its name in SQL, called with arguments of these types.
-pub fn signature(binder: &mut Binder<'_>, function: &str, arguments: &[Option<Type>]) -> Option<Signature> {
+pub fn signature(binder: &mut Binder<'_>, function: &str, arguments: &[Type]) -> Option<Signature> {
     let known = binder.scope.function(function);
     binder.variables.note_use(&function_key(function), None);
     known?.called(arguments).cloned()
@@ -253,9 +254,11 @@ fn plain(
         arguments.push(match kind {
             't' => {
                 let value = called.value(place)?;
-                gives.twin |= gives.is_text() && value.is_national();
+                if gives.is_text() {
+                    gives = gives.with_characters([value.characters()]);
+                }
                 gives = gives.with_case(value.case());
-                is_of_database &= value.of.is_some() && value.case() == Case::OfDatabase;
+                is_of_database &= value.of.is_tsql() && value.case() == Case::OfDatabase;
                 let text = called.as_text(&value)?;
                 text_values.push(value);
                 text
@@ -303,9 +306,10 @@ fn is_null(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     if first.is_null() {
         return Ok(second);
     }
-    let Some(of) = first.of else {
-        return Ok(Value::unknown(call("coalesce", [first.sql, second.sql])));
-    };
+    let of = first.of;
+    if !of.is_tsql() {
+        return Ok(Value::new(call("coalesce", [first.sql, second.sql]), of));
+    }
     // the result has the length of the variable or literal
     let keeps_length = of.name == "varchar" && of.length.is_some();
     if second.is_null() && !keeps_length {
@@ -333,13 +337,13 @@ fn coalesce(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let of = common(&values);
     let mut parts = Vec::with_capacity(values.len());
     for value in values {
-        let part = match of {
-            Some(of) if value.of != Some(of) => implicit(value, of, called.line, called.dialect())?.sql,
+        let part = match of.is_tsql() {
+            true if value.of != of => implicit(value, of, called.line, called.dialect())?.sql,
             _ => value.sql,
         };
         parts.push(if parts.is_empty() { part } else { expressions::reached(called.binder, part) });
     }
-    Ok(Value::of(call("coalesce", parts), of))
+    Ok(Value::new(call("coalesce", parts), of))
 }
 
 /// greatest and least: nulls do not count.
@@ -352,10 +356,11 @@ fn of_all(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     for argument in called.arguments {
         values.push(expressions::value(called.binder, argument)?);
     }
-    let Some(of) = common(&values).map(|of| conditions::type_by_default(called.binder, of)) else {
+    let of = conditions::type_by_default(called.binder, common(&values));
+    if !of.is_tsql() {
         let parts: Vec<Scalar> = values.into_iter().map(|value| value.sql).collect();
-        return Ok(Value::unknown(call(called.name.to_owned(), parts)));
-    };
+        return Ok(Value::new(call(called.name.to_owned(), parts), of));
+    }
     let mut parts = Vec::with_capacity(values.len());
     for value in values {
         parts.push(implicit(value, of, called.line, called.dialect())?.sql);
@@ -375,20 +380,20 @@ fn null_if(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     // a literal alone has the smallest type here, as in no other function (measured of SQL Server: nullif(60, 76))
     let of = match first.constant {
-        Constant::Integer(0..=255) => Some(TINYINT),
-        Constant::Integer(-32768..=32767) => Some(SMALLINT),
+        Constant::Integer(0..=255) => TINYINT,
+        Constant::Integer(-32768..=32767) => SMALLINT,
         _ => first.of,
     };
-    let first = match of {
-        Some(of) if called.dialect().checks_arguments && Some(of) != first.of => Value::cast(first.sql, of),
-        _ => first,
+    let first = match called.dialect().checks_arguments && of != first.of {
+        true => Value::cast(first.sql, of),
+        false => first,
     };
     let compared = conditions::collated_together(called.binder, [first.clone(), second.clone()]);
     let [left, right] = compared.map(|value| value.sql);
     let sql = Scalar::either(left.tsql("=", right), Scalar::Null, first.sql);
     Ok(match first.of {
-        Some(of) if of.family == Family::Money => Value::money(sql, of),
-        of => Value::of(sql, of),
+        of if of.family == Family::Money => Value::money(sql, of),
+        of => Value::new(sql, of),
     })
 }
 

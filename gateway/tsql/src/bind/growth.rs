@@ -7,7 +7,7 @@ use super::value::{assigned, Value};
 use super::walk;
 use super::{expressions, order};
 use crate::error::Error;
-use crate::facts::types::varchar;
+use crate::facts::types::{varchar, VARCHAR};
 use crate::postgres::{call, Call, Over, Scalar};
 use crate::tree::{
     Arguments, AssignOperator, BinaryOperator, Expression, Frame, FrameBound, FrameUnit, FunctionCall,
@@ -50,9 +50,11 @@ pub fn grown(binder: &mut Binder<'_>, select: &Select, order_by: &[Ordering]) ->
     let Some(growth) = growth(variable, *operator, value) else { return Ok(None) };
     let line = variable.at.line;
     let target = binder.scope.type_of(&variable.name, line)?;
-    let Some(target) = target.filter(|target| target.name == "varchar") else { return Ok(None) };
+    if target.name != VARCHAR.name {
+        return Ok(None);
+    }
     let part = expressions::value(binder, &growth.part)?;
-    if part.is_null() || part.of.is_some_and(|of| !of.is_text()) {
+    if part.is_null() || part.of.is_tsql() && !part.is_text() {
         return Ok(None);
     }
     let mut fixed = |expression: &Expression| {

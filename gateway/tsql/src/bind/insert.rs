@@ -1,7 +1,7 @@
 //! Inserts.
 
 use super::binder::{Binder, ChangedRows};
-use super::filled::{Filled, FilledBy};
+use super::filled::Filled;
 use super::item::{has_star, numbered, Stands, Written};
 use super::json::not_allowed;
 use super::named::flat;
@@ -10,7 +10,7 @@ use super::value::{carried, carried_into, common, implicit, Value};
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;
-use crate::facts::types::SQL_VARIANT;
+use crate::facts::types::{SQL_VARIANT, UNKNOWN};
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, table};
 use crate::schema::{Schema, Table};
@@ -73,9 +73,6 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
             Some(Body::Values(vec![vec![Scalar::Default; insert.columns.len()]]).into())
         }
         InsertSource::Values(rows) => {
-            if let [row] = rows.as_slice() {
-                binder.result.filled = FilledBy::new(&into, targets.names.as_deref(), row.iter());
-            }
             let has_cast = |value: &Expression| matches!(value, Expression::Cast(_));
             if binder.dialect().has_sql_variant && rows.iter().flatten().any(has_cast) {
                 // a sql_variant keeps the type that a value is cast to
@@ -247,7 +244,8 @@ fn values_of(
     for row in &mut rows {
         for (place, value) in row.iter_mut().enumerate() {
             let is_variant = targets.is_variant(place);
-            if let Some(known) = value.take_if(|value| is_variant && value.of.is_some()) {
+            if let Some(known) = value.take_if(|value| is_variant && (value.is_null() || value.of.is_tsql()))
+            {
                 *value = Some(implicit(known, SQL_VARIANT, line, binder.dialect())?);
             }
         }
@@ -307,9 +305,12 @@ pub fn rows(
         return Ok(read);
     }
     for place in 0..width {
-        let Some(of) = common(read.iter().filter_map(|row| row[place].as_ref())) else { continue };
+        let of = common(read.iter().filter_map(|row| row[place].as_ref()));
+        if !of.is_tsql() {
+            continue;
+        }
         for row in &mut read {
-            if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
+            if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != of) {
                 row[place] = Some(implicit(value, of, line, binder.dialect())?);
             }
         }
@@ -336,16 +337,17 @@ fn rows_from(
     let names = numbered(&items);
     let mut values = Vec::with_capacity(names.len());
     for (place, (name, item)) in names.iter().zip(&items).enumerate() {
+        binder.variables.meets(&Value::new(item.value.clone(), item.of), targets.type_of(place), false);
         // the others of several selects have their own types
         let is_one = matches!(query.body, QueryBody::Select(_));
-        let known = item.of.filter(|_| is_one);
-        values.push(Listed::from(match known {
-            Some(of) if targets.is_variant(place) => {
+        let of = if is_one { item.of } else { UNKNOWN };
+        values.push(Listed::from(match of.is_tsql() {
+            true if targets.is_variant(place) => {
                 let value =
                     implicit(Value::new(Scalar::column(name), of), SQL_VARIANT, line, binder.dialect())?;
                 carried(&value, binder.dialect())
             }
-            _ => targets.carried(place, name, known, binder.scope.dialect, &mut *binder.variables),
+            _ => targets.carried(place, name, of, binder.scope.dialect, &mut *binder.variables),
         }));
     }
     Ok(postgres::Query::from(Select {
@@ -368,7 +370,7 @@ pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Di
     let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
     let carry = |(place, name): (usize, &String)| {
         let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
-        Listed::from(carried_into(&Value::unknown(Scalar::column(name)), kind, dialect))
+        Listed::from(carried_into(&Value::new(Scalar::column(name), UNKNOWN), kind, dialect))
     };
     let values: Vec<Listed> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| (0..width).map(|place| Scalar::Parameter(row * width + place)).collect();
@@ -390,6 +392,7 @@ fn carried_rows(
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => Scalar::Default,
             Some(value) => {
+                variables.meets(value, targets.type_of(column), false);
                 let kind = || targets.kind(column, &mut *variables);
                 write(row, column, carried_into(value, kind, dialect))
             }

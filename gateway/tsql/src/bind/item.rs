@@ -3,7 +3,7 @@
 use super::title::{ResultType, Title};
 use super::value::{Constant, Value};
 use crate::error::Error;
-use crate::facts::types::Type;
+use crate::facts::types::{Type, UNKNOWN};
 use crate::postgres::{Listed, Query, Scalar};
 use crate::resolve::names::identifier;
 use crate::tree::{Name, Position};
@@ -45,10 +45,7 @@ pub struct Item {
     pub variable: Option<String>,
     /// Its type, if known and not that of a table's column.
     pub result_type: Option<ResultType>,
-    /// Its type, if known.
-    pub of: Option<Type>,
-    /// It is a national text.
-    pub is_wide: bool,
+    pub of: Type,
     /// Whether it is a whole literal or NULL, whose type depends on the other selects of a UNION.
     pub constant: Constant,
     /// For a select for json.
@@ -62,8 +59,8 @@ impl Item {
     }
 
     /// A value of its type beside those of other selects.
-    pub fn beside(&self, of: Option<Type>) -> Value {
-        Value { constant: self.constant.clone(), ..Value::of(Scalar::Null, of) }
+    pub fn beside(&self, of: Type) -> Value {
+        Value { constant: self.constant.clone(), ..Value::new(Scalar::Null, of) }
     }
 
     pub fn listed(&self) -> Listed {
@@ -81,8 +78,7 @@ impl Item {
             has_new_id: false,
             variable: None,
             result_type: None,
-            of: None,
-            is_wide: false,
+            of: UNKNOWN,
             constant: Constant::None,
             property: Property::default(),
         }

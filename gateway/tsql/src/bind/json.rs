@@ -181,7 +181,7 @@ pub fn not_allowed(statement: &str, at: impl Into<crate::tree::Position>) -> Err
 fn result(sql: postgres::Query, stands: Stands) -> Written {
     let of = nvarchar(None);
     if stands != Stands::Outermost {
-        let item = Item { of: Some(of), ..Item::new(Scalar::column(NAMELESS), Some(String::new())) };
+        let item = Item { of, ..Item::new(Scalar::column(NAMELESS), Some(String::new())) };
         return Written { sql, items: vec![item] };
     }
     let (text, part) = (Scalar::column("\"@@text\""), Scalar::column("\"@@part\""));
@@ -198,7 +198,7 @@ fn result(sql: postgres::Query, stands: Stands) -> Written {
         ..Default::default()
     });
     let result_type = Some(ResultType { of, not_null: false });
-    let item = Item { of: Some(of), result_type, ..Item::new(value, Some(TITLE.to_owned())) };
+    let item = Item { of, result_type, ..Item::new(value, Some(TITLE.to_owned())) };
     Written { sql: query.ordered(vec![Order::by(part, false)]), items: vec![item] }
 }
 

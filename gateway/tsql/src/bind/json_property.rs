@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::declared;
 use super::item::Item;
-use super::named::{flat, source_name, Origin};
+use super::named::{flat, source_name};
 use super::value::{styled_text, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, DATETIMEOFFSET};
@@ -33,14 +33,15 @@ pub fn written(value: &Value, is_json: bool) -> Scalar {
     if value.is_null() {
         return sql.cast("text");
     }
-    match (value.of, styled_text(value, ISO)) {
+    let of = value.of;
+    match (of.family, styled_text(value, ISO)) {
         _ if is_json => sql,
-        (Some(of), Some(text)) if of.name == DATETIMEOFFSET.name => {
+        (_, Some(text)) if of.name == DATETIMEOFFSET.name => {
             call("tsql.json_text", [call("tsql.json_offset", [text])])
         }
         (_, Some(text)) => call("tsql.json_text", [text]),
-        (Some(of), _) if of.family == Family::Decimal => call("tsql.json_of", [sql.cast(of.sql())]),
-        (Some(of), _) if of.family == Family::Money => call("tsql.json_of", [Value::money(sql, of).sql]),
+        (Family::Decimal, _) => call("tsql.json_of", [sql.cast(of.sql())]),
+        (Family::Money, _) => call("tsql.json_of", [Value::money(sql, of).sql]),
         _ => call("tsql.json_of", [sql]),
     }
 }
@@ -92,10 +93,7 @@ pub fn note_properties(binder: &mut Binder<'_>, select: &Select, items: &mut [It
 }
 
 fn name_of_property(binder: &Binder<'_>, column: &ColumnName) -> Result<Option<Scalar>, Error> {
-    match declared::origin(binder, column)? {
-        Origin::Tables(tables) => declared::query_of_declaration("json_name", tables, column),
-        Origin::Query(_) => Ok(None),
-    }
+    declared::query_of_declaration("json_name", declared::tables(binder, column)?, column)
 }
 
 /// The index of the source to which a column belongs; None if unknown.
@@ -127,7 +125,7 @@ fn has_column(binder: &mut Binder<'_>, source: &str, own: &str) -> bool {
 
 /// The value of a column of a derived table, by its position.
 pub fn value_of(item: &Item, column: &str) -> Scalar {
-    written(&Value::of(Scalar::column(column), item.of), item.property.is_json)
+    written(&Value::new(Scalar::column(column), item.of), item.property.is_json)
 }
 
 /// A name and a colon.

@@ -77,7 +77,7 @@ fn know(
     given: &[Name],
 ) {
     let column = |(place, (shown, of)): (usize, (String, Type))| {
-        Declared::of_type(given.get(place).map_or(shown, |given| given.text.clone()), Some(of))
+        Declared::of_type(given.get(place).map_or(shown, |given| given.text.clone()), of)
     };
     declared::know(binder, Named::of_columns(name, own.into_iter().enumerate().map(column)));
 }

@@ -26,7 +26,7 @@ pub fn of_text(value: &Value) -> Option<u32> {
     if value.is_null() || value.text() == Some("") {
         return Some(0);
     }
-    let of = value.of?;
+    let of = value.of;
     Some(match of.family {
         Family::Text if of.is_large() => longest(of.is_national()),
         Family::Text | Family::Binary => return of.length,
@@ -40,13 +40,13 @@ pub fn of_text(value: &Value) -> Option<u32> {
         Family::Float => 23,
         Family::Decimal => 41,
         Family::Money | Family::Guid | Family::Time | Family::Date | Family::DateTime => 40,
-        Family::Xml | Family::Variant => return None,
+        Family::Xml | Family::Variant | Family::Postgres => return None,
     })
 }
 
 /// A varchar(max), nvarchar(max) or varbinary(max), whose lengths and positions are bigints.
-pub fn is_endless(of: Option<Type>) -> bool {
-    of.is_some_and(|of| matches!(of.name, "varchar" | "varbinary") && of.length.is_none())
+pub fn is_endless(of: Type) -> bool {
+    matches!(of.name, "varchar" | "varbinary") && of.length.is_none()
 }
 
 /// The number that an argument is written as, if it is a literal that is not negative.
@@ -65,16 +65,16 @@ pub fn of_part(called: &CallBinder<'_, '_, '_>, value: &Value, index: usize) -> 
     if !called.dialect().limits_lengths {
         return value.length();
     }
-    let most = match value.of {
-        Some(of) if of.is_large() => longest(of.is_national()),
-        _ => of_text(value)?,
+    let most = match value.of.is_large() {
+        true => longest(value.of.is_national()),
+        false => of_text(value)?,
     };
     Some(literal(called, index).map_or(most, |length| u64::from(most).min(length) as u32).max(1))
 }
 
 /// Of a text repeated by the number at `index`.
 pub fn of_repeated(called: &CallBinder<'_, '_, '_>, value: &Value, index: usize) -> Option<u32> {
-    if !called.dialect().limits_lengths || value.of.is_some_and(|of| of.is_large()) {
+    if !called.dialect().limits_lengths || value.of.is_large() {
         return None;
     }
     let (length, national) = (of_text(value)?, value.is_national());
@@ -92,7 +92,7 @@ pub fn of_all(called: &CallBinder<'_, '_, '_>, values: &[Value], separator: Opti
     let national = values.iter().chain(separator).any(Value::is_national);
     let mut total = 0;
     for value in values {
-        if value.of.is_some_and(|of| of.is_large()) {
+        if value.of.is_large() {
             return None;
         }
         total += u64::from(of_text(value)?);
@@ -108,10 +108,8 @@ pub fn of_function(called: &CallBinder<'_, '_, '_>, texts: &[Value], gives: Type
     if !called.dialect().limits_lengths {
         return (gives.length, false);
     }
-    let lengths: Option<Vec<u32>> = texts
-        .iter()
-        .map(|value| of_text(value).filter(|_| !value.of.is_some_and(|of| of.is_large())))
-        .collect();
+    let lengths: Option<Vec<u32>> =
+        texts.iter().map(|value| of_text(value).filter(|_| !value.of.is_large())).collect();
     let most = longest(gives.is_national());
     match (called.name, lengths) {
         ("replace" | "translate", Some(_)) => (Some(most), false),

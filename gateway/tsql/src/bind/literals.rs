@@ -14,7 +14,7 @@ pub fn of_text(text: &str, national: bool, dialect: &Dialect) -> Value {
     let of = varchar(Some(length.max(1)).filter(|length| *length <= LONGEST_VARCHAR));
     let sql = Scalar::text(text).cast(of.sql());
     // characters that a single-byte code page may lack
-    let of = Type { twin: national || !text.is_ascii(), ..of };
+    let of = Type { twin: national || !text.is_ascii(), kept: !national && !text.is_ascii(), ..of };
     Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
 }
 

@@ -58,17 +58,16 @@ mod top;
 mod value;
 mod variables;
 mod walk;
-mod width;
 mod xml;
 
 pub use value::{assigned, converted, scaled_to, Value};
-pub use variables::{Clock, NoVariables, Numbered, Variables};
+pub use variables::{Clock, Met, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::{Type, VARCHAR};
 use crate::postgres::Scalar;
 use crate::resolve::Scope;
-use crate::tree::{Expression, Insert, Query, StatementKind};
+use crate::tree::{Expression, Insert, StatementKind};
 use binder::Binder;
 
 /// A select, insert, update or delete; None for any other statement.
@@ -106,8 +105,8 @@ pub fn value(
     let line = expression.at().line;
     if let Expression::Variable(variable) = expression {
         let of = scope.type_of(&variable.name, line)?;
-        if of.is_some() && (target.is_none() || target == of) {
-            return Ok(Value::of(variables.write(&variable.name, line)?, of));
+        if of.is_tsql() && (target.is_none() || target == Some(of)) {
+            return Ok(Value::new(variables.write(&variable.name, line)?, of));
         }
     }
     let value = expressions::value(&mut Binder::new(scope, variables), expression)?;
@@ -129,12 +128,6 @@ pub fn condition(
     conditions::condition(&mut Binder::new(scope, variables), expression)
 }
 
-/// The type of a query's only column, if known.
-pub fn type_of_query(query: &Query, scope: &Scope) -> Result<Option<Type>, Error> {
-    let written = select::subquery(&mut Binder::new(scope, &mut Numbered::default()), query, Some(1))?;
-    Ok(written.items.first().and_then(|item| item.of))
-}
-
 /// The table and the named columns that `insert … execute` fills.
 pub fn filled(insert: &Insert, scope: &Scope) -> Result<Filled, Error> {
     let mut variables = NoVariables("the target of an insert");
@@ -144,11 +137,10 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<Filled, Error> {
 pub use binder::{Translated, Verb};
 pub use current::{place_of, Changes, Current};
 pub use definition::{create_bindable, create_view, defined};
-pub use filled::{Filled, FilledBy};
+pub use filled::Filled;
 pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};
 pub use order::refuse_order;
 pub use pointers::{change_of_text, check_of_text, text_change};
 pub use tables::{collated, column_type, declared_table, forgotten};
 pub use title::{ListItem, ResultType, Title};
-pub(crate) use walk::any;

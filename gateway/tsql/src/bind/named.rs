@@ -13,15 +13,12 @@ use std::collections::HashMap;
 pub struct Declared {
     /// Its name as displayed.
     pub shown: String,
-    /// Its type, if known.
-    pub of: Option<Type>,
-    /// It is a national text.
-    pub is_wide: bool,
+    pub of: Type,
 }
 
 impl Declared {
-    pub fn of_type(shown: impl Into<String>, of: Option<Type>) -> Declared {
-        Declared { shown: shown.into(), of, is_wide: of.is_some_and(|of| of.is_national()) }
+    pub fn of_type(shown: impl Into<String>, of: Type) -> Declared {
+        Declared { shown: shown.into(), of }
     }
 }
 
@@ -38,14 +35,6 @@ pub struct Named {
     places: HashMap<String, usize>,
     /// It may have other columns.
     pub is_open: bool,
-}
-
-/// The source of a column.
-pub enum Origin {
-    /// A query has it.
-    Query(Declared),
-    /// One of these tables has it; none if unknown.
-    Tables(Vec<String>),
 }
 
 impl Named {
@@ -73,7 +62,7 @@ impl Named {
         }
         let declared = |(place, item): (usize, &Item)| {
             let shown = columns.get(place).map(|given| given.text.clone()).or_else(|| item.name.clone());
-            Declared { shown: shown.unwrap_or_default(), of: item.of, is_wide: item.is_wide }
+            Declared::of_type(shown.unwrap_or_default(), item.of)
         };
         Named::of_columns(name, items.iter().enumerate().map(declared))
     }

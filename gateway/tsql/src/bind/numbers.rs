@@ -3,7 +3,7 @@
 use super::calls::CallBinder;
 use super::value::{converted, Value};
 use crate::error::Error;
-use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT};
+use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT, UNKNOWN};
 use crate::postgres::{call, Scalar};
 
 fn argument(value: &Value) -> Scalar {
@@ -23,24 +23,25 @@ pub fn keeps_kind(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     // in ASE of the type of its argument
     let keeps_type = called.name == "abs" && called.dialect().is_ase;
-    if value.of == Some(BIT) || value.of == Some(REAL) && !keeps_type {
+    if value.of == BIT || value.of == REAL && !keeps_type {
         value = converted(value, FLOAT, called.line, called.dialect())?;
-    } else if value.of.is_some_and(is_small) {
+    } else if is_small(value.of) {
         value = converted(value, INT, called.line, called.dialect())?;
     }
     let is_abs = called.name == "abs";
-    let of = value.of.and_then(|of| match of.family {
-        _ if keeps_type => Some(of),
+    let of = value.of;
+    let of = match of.family {
+        _ if keeps_type => of,
         Family::Decimal if matches!(called.name, "ceiling" | "floor") => {
-            Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
+            Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) }
         }
-        Family::Decimal if called.name == "sign" => Some(of),
-        Family::Money if is_abs || called.name == "sign" => Some(MONEY),
-        Family::Money if matches!(called.name, "degrees" | "radians") => None,
-        Family::Decimal if !is_abs => None,
-        _ => Some(of),
-    });
-    Ok(Value::of(call(format!("tsql.{}", called.name), [argument(&value)]), of))
+        Family::Decimal if called.name == "sign" => of,
+        Family::Money if is_abs || called.name == "sign" => MONEY,
+        Family::Money if matches!(called.name, "degrees" | "radians") => UNKNOWN,
+        Family::Decimal if !is_abs => UNKNOWN,
+        _ => of,
+    };
+    Ok(Value::new(call(format!("tsql.{}", called.name), [argument(&value)]), of))
 }
 
 pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -49,7 +50,7 @@ pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     if value.is_text() {
         value = converted(value, FLOAT, called.line, called.dialect())?;
     }
-    if value.of.is_some_and(is_small) {
+    if is_small(value.of) {
         value = converted(value, INT, called.line, called.dialect())?;
     }
     let places = called.integer(1)?;
@@ -57,33 +58,33 @@ pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         3 => called.integer(2)?.infix("<>", Scalar::number(0)),
         _ => Scalar::Boolean(false),
     };
-    let of = value.of.map(|of| match of.family {
-        _ if of == REAL => FLOAT,
-        Family::Money => MONEY,
-        _ => of,
-    });
+    let of = match value.of {
+        REAL => FLOAT,
+        of if of.family == Family::Money => MONEY,
+        of => of,
+    };
     let sql = call("tsql.round", [argument(&value), places, cut]);
-    Ok(match of.filter(|of| of.family == Family::Decimal) {
-        Some(of) => Value::cast(sql, of),
-        None => Value::of(sql, of),
+    Ok(match of.family {
+        Family::Decimal => Value::cast(sql, of),
+        _ => Value::new(sql, of),
     })
 }
 
 pub fn power(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(2, 2)?;
     let mut value = called.value(0)?;
-    if value.of.is_some_and(|of| of == REAL || of.is_text()) {
+    if value.of == REAL || value.is_text() {
         value = converted(value, FLOAT, called.line, called.dialect())?;
     }
     let sql = call("tsql.power", [argument(&value), called.float(1)?]);
     Ok(match value.of {
-        Some(of) if is_small(of) => Value::new(sql, INT),
-        Some(of) if of.family == Family::Decimal => {
+        of if is_small(of) => Value::new(sql, INT),
+        of if of.family == Family::Decimal => {
             let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
             Value::cast(sql, of)
         }
-        Some(of) if of.family == Family::Money => Value::new(sql, MONEY),
-        of => Value::of(sql, of),
+        of if of.family == Family::Money => Value::new(sql, MONEY),
+        of => Value::new(sql, of),
     })
 }
 
@@ -97,10 +98,10 @@ pub fn rand(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 pub fn is_numeric(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(1, 1)?;
     let value = called.value(0)?;
-    if value.of == Some(BIT) {
+    if value.of == BIT {
         return Ok(Value::new(Scalar::number(0), INT));
     }
-    if value.of.is_some_and(|of| of.is_number()) {
+    if value.of.is_number() {
         let arms = vec![(value.sql.is_null(true), Scalar::number(0))];
         return Ok(Value::new(Scalar::Case(arms, Some(Box::new(Scalar::number(1)))), INT));
     }

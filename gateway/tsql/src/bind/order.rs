@@ -7,7 +7,7 @@ use super::value::Constant;
 use super::{conditions, expressions, walk};
 use crate::error::Error;
 use crate::facts::conversions::{is_sorted, unsorted};
-use crate::facts::types::{Family, Type, GUID, INT};
+use crate::facts::types::{Family, Type, GUID, INT, UNKNOWN};
 use crate::postgres::{call, Order, Query, Scalar};
 use crate::resolve::names::{folded, stored};
 use crate::tree::{self, Expression, LiteralValue, Ordering, Position, QueryBody};
@@ -23,7 +23,7 @@ struct Key {
     /// Its SQL in ORDER BY, unless a function must be applied to it.
     sql: Scalar,
     /// Its type, if known.
-    of: Option<Type>,
+    of: Type,
     descending: bool,
 }
 
@@ -166,7 +166,9 @@ fn key(
     let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| stored(name) == own);
     let named = items.iter().position(|item| !own.is_empty() && is_named(item));
     let value = match (&ordering.value, named) {
-        (Expression::Column(column), Some(_)) => expressions::unknown(binder, column)?,
+        (Expression::Column(column), Some(_)) => {
+            super::Value::new(expressions::column_sql(binder, column)?, UNKNOWN)
+        }
         (other, _) => expressions::value(binder, other)?,
     };
     let is_constant = || value.integer().is_none() && walk::is_constant(&ordering.value);
@@ -186,7 +188,7 @@ fn key(
         return Ok(match place {
             Some(place) if place < before => of_item(place, sql),
             // PostgreSQL reports that there is none
-            _ => Key { column: None, sql, of: Some(INT), descending },
+            _ => Key { column: None, sql, of: INT, descending },
         });
     }
     let by_value = || items.iter().position(|item| item.value == value.sql);
@@ -197,7 +199,7 @@ fn key(
         let item = &items[place];
         if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
             // PostgreSQL reports that it is ambiguous
-            return Ok(Key { column: None, sql: value.sql, of: Some(INT), descending });
+            return Ok(Key { column: None, sql: value.sql, of: INT, descending });
         }
         return Ok(of_item(place, value.sql));
     }
@@ -213,7 +215,7 @@ pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec
             || binder.dialect().is_strict && walk::is_constant(&ordering.value)
         {
             let (number, what) = match value.family() {
-                Some(Family::Integer) => (5308, "integer indices"),
+                Family::Integer => (5308, "integer indices"),
                 _ => (5309, "constants"),
             };
             let text = format!(
@@ -230,8 +232,8 @@ pub fn ordered_by(binder: &mut Binder<'_>, orderings: &[Ordering]) -> Result<Vec
 }
 
 /// 306: values of this type are not sorted.
-pub fn demand_sorted(of: Option<Type>, at: Position, dialect: &Dialect) -> Result<(), Error> {
-    if of.is_none_or(|of| is_sorted(of, dialect)) {
+pub fn demand_sorted(of: Type, at: Position, dialect: &Dialect) -> Result<(), Error> {
+    if is_sorted(of, dialect) {
         return Ok(());
     }
     let (number, text) = unsorted();
@@ -287,15 +289,15 @@ pub fn refuse_order(query: &tree::Query, dialect: &Dialect) -> Result<(), Error>
 }
 
 /// Whether PostgreSQL orders the values of a type as T-SQL does.
-fn is_plain(of: Option<Type>) -> bool {
-    of.is_some_and(|of| of != GUID)
+fn is_plain(of: Type) -> bool {
+    of.is_tsql() && of != GUID
 }
 
 /// The key by which PostgreSQL orders values of this type as T-SQL does.
-pub fn in_order(value: Scalar, of: Option<Type>) -> Scalar {
-    match of {
-        Some(GUID) => call("tsql.guid_key", [value]),
-        Some(_) => value,
-        None => call("tsql.ordered", [value]),
+pub fn in_order(value: Scalar, of: Type) -> Scalar {
+    match of.family {
+        Family::Guid => call("tsql.guid_key", [value]),
+        Family::Postgres => call("tsql.ordered", [value]),
+        _ => value,
     }
 }

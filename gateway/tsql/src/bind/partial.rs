@@ -102,10 +102,10 @@ fn instant(binder: &mut Binder<'_>, value: &Expression, next: bool) -> Option<Sc
     let line = value.at().line;
     let value = expressions::value(binder, value)
         .ok()
-        .filter(|value| !value.is_null() && value.of != Some(DATETIMEOFFSET))?;
-    let sql = match value.of {
-        Some(_) => assigned(value, DATETIME2, line, binder.dialect()).ok()?.sql,
-        None => value.sql,
+        .filter(|value| !value.is_null() && value.of != DATETIMEOFFSET)?;
+    let sql = match value.of.is_tsql() {
+        true => assigned(value, DATETIME2, line, binder.dialect()).ok()?.sql,
+        false => value.sql,
     };
     let instant = sql.cast("timestamptz");
     Some(match next {

@@ -115,7 +115,7 @@ fn updatetext(binder: &mut Binder<'_>, update: &Updatetext) -> Result<String, Er
             let value = expressions::value(binder, value)?;
             match value.family() {
                 _ if value.is_null() => None,
-                Some(Family::Text | Family::Binary) => Some(value.sql),
+                Family::Text | Family::Binary => Some(value.sql),
                 _ => return Err(Error::refused("updatetext", "the value is no text and no binary", line)),
             }
         }

@@ -11,7 +11,7 @@ use super::title::{ListItem, ResultType};
 use super::value::{assigned, common, Constant, Value};
 use super::{
     combined, common_tables, conditions, declared, expressions, group_by, growth, insert, json,
-    json_property, locks, order, sources, top, width,
+    json_property, locks, order, sources, top,
 };
 use super::{stars, walk};
 use crate::error::Error;
@@ -214,7 +214,7 @@ pub fn select(
     };
     if select.distinct {
         let is_unsorted = |of: &Type| !is_sorted(*of, binder.dialect());
-        if let Some(of) = items.iter().filter_map(|item| item.of).find(is_unsorted) {
+        if let Some(of) = items.iter().map(|item| item.of).find(is_unsorted) {
             let of = of.display_name();
             let text =
                 format!("The {of} data type cannot be selected as DISTINCT because it is not comparable.");
@@ -307,7 +307,7 @@ pub fn item(
             let names_variables = binder.scope.procedure && binder.around.variables > variables;
             let has_new_id = binder.around.new_ids > new_ids;
             let is_int = written.is_null() && stands == Stands::Outermost;
-            let known = written.of.or(is_int.then_some(INT));
+            let known = if is_int { Some(INT) } else { written.of.in_tsql() };
             let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
             let sql = if is_int { Scalar::Null.cast("integer") } else { written.sql.clone() };
             let fills = select.into.is_some();
@@ -329,16 +329,13 @@ pub fn item(
                 None if is_own => None,
                 None => Some(NAMELESS.to_owned()),
             };
-            // the outermost select's rows are sent with the types of its columns
-            let is_wide = stands == Stands::Inside && width::is_wide(binder, value)?;
             Ok(Item {
                 alias: shown,
                 is_own,
                 names_variables,
                 has_new_id,
                 result_type,
-                of: known,
-                is_wide,
+                of: known.unwrap_or(written.of),
                 constant: match &written.constant {
                     whole @ (Constant::Integer(_) | Constant::Null) => whole.clone(),
                     _ => Constant::None,
@@ -393,7 +390,7 @@ fn assigned_item(
         let before = expressions::variable(binder, variable)?;
         value = arithmetic(sign, before, value, line, binder.dialect())?;
     }
-    if let Some(target) = target {
+    if target.is_tsql() {
         value = assigned(value, target, line, binder.dialect())?;
     }
     if !over_rows {
@@ -403,8 +400,8 @@ fn assigned_item(
     Ok(Item { variable: Some(name.clone()), of: value.of, ..item })
 }
 
-/// The type of a column of rows of values, if known.
-fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Option<Type> {
+/// The type of a column of rows of values.
+fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Type {
     let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
     common(values)
 }

@@ -12,7 +12,7 @@ use super::value::{Constant, Value};
 use super::{conditions, declared, expressions, functions, json_rows, outer_join, output, partial, select};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
-use crate::facts::types::{nvarchar, Type, BIGINT};
+use crate::facts::types::{nvarchar, Type, BIGINT, UNKNOWN};
 use crate::fragments::RowSource;
 use crate::postgres::{self, call, Alias, Call, Listed, Mark, Scalar, Source};
 use crate::resolve::names::{self, stored, table_variable, Relation};
@@ -139,7 +139,7 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
         }
         binder.note_table(Relation::system_function(&name));
         let name = format!("sys.{name}");
-        let known = functions::signature(binder, &name, &vec![None; values.len()]);
+        let known = functions::signature(binder, &name, &vec![UNKNOWN; values.len()]);
         return Ok((call(name, values), known.map(|known| known.rows)));
     }
     if let (Some(Rule::Rows), true) = (rule(&name), called.name.is_bare()) {
@@ -150,9 +150,9 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
     let mark = if binder.dialect().refuses_unknown_functions { Mark::OfRows } else { Mark::None };
     let (function, arguments, types) = functions::passed_on_of(binder, &called.name, arguments, true)?;
     // PostgreSQL has more variants: those of times
-    let are_numbers = types.iter().flatten().all(Type::is_exact);
-    if let (true, Some(place)) = (is_series, types.iter().position(|of| of.is_some_and(|of| of.is_text()))) {
-        let of = types[place].map_or("varchar", |of| of.name);
+    let are_numbers = types.iter().all(|of| of.is_exact() || !of.is_tsql());
+    if let (true, Some(place)) = (is_series, types.iter().position(Type::is_text)) {
+        let of = types[place].name;
         let text = format!(
             "Argument data type {of} is invalid for argument {} of generate_series function.",
             place + 1
@@ -187,10 +187,10 @@ fn split(
     let function = if with_place { "string_split_with_ordinal" } else { &*name };
     let [whole, separator] = [of.value(0)?, of.value(1)?];
     let whole = conditions::collated_by_default(of.binder, whole);
-    let part = whole.of.filter(Type::is_text).unwrap_or(nvarchar(None));
+    let part = if whole.is_text() { whole.of } else { nvarchar(None) };
     let mut rows = Table::default();
     for (name, of) in [("value", part), ("ordinal", BIGINT)].into_iter().take(1 + usize::from(with_place)) {
-        rows.add(Column { name: name.to_owned(), of: Some(of), ..Column::default() });
+        rows.add(Column { name: name.to_owned(), of, ..Column::default() });
     }
     Ok((call(format!("tsql.{function}"), [of.as_text(&whole)?, of.as_text(&separator)?]), rows))
 }

@@ -13,7 +13,7 @@ use super::{conditions, expressions};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::type_names;
-use crate::facts::types::{self, Case, Family, Type, BIT, DATETIME2};
+use crate::facts::types::{self, Case, Family, Type, BIT, DATETIME2, UNKNOWN};
 use crate::plpgsql::{self, Definition, Element, Step};
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{folded, identifier, schema_of, table};
@@ -76,16 +76,14 @@ pub fn declared_table(create: &CreateTable, scope: &Scope) -> Result<Table, Erro
         let of = match &column.kind {
             ColumnKind::Typed(of) => {
                 let of = type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
-                Some(collated(stored(of, column.nullable, scope), column.collation.as_ref(), scope)?)
+                collated(stored(of, column.nullable, scope), column.collation.as_ref(), scope)?
             }
-            ColumnKind::Computed { .. } => None,
+            ColumnKind::Computed { .. } => UNKNOWN,
         };
         let of = match of {
-            Some(of) if of.name == types::CHAR.name && of.oid == types::VARCHAR.oid => {
-                Some(types::varchar(of.length))
-            }
+            of if of.name == types::CHAR.name && of.oid == types::VARCHAR.oid => types::varchar(of.length),
             // the numbers of a numeric are a bigint's
-            Some(of) if column.identity.is_some() && of.family == Family::Decimal => None,
+            of if column.identity.is_some() && of.family == Family::Decimal => UNKNOWN,
             of => of,
         };
         let name = folded(&column.name.text, column.name.at.line)?;
@@ -338,9 +336,9 @@ fn computed(
     binder.column_types.clone_from(types);
     let value = expressions::value(&mut binder, value)?;
     let value = conditions::collated_by_default(&binder, value);
-    let Some(of) = value.of else {
+    if !value.of.is_tsql() {
         let what = format!("{name} as …");
         return Err(Error::refused(&what, "its type is not known: convert the value to one", line));
-    };
-    Ok(plpgsql::ColumnKind::Computed(column_type(of, line)?, value.sql))
+    }
+    Ok(plpgsql::ColumnKind::Computed(column_type(value.of, line)?, value.sql))
 }

@@ -3,7 +3,7 @@
 use super::value::{carried, carried_into, is_finer_than_money, Value};
 use super::variables::Variables;
 use crate::error::Error;
-use crate::facts::types::{Family, Type, IMAGE, SQL_VARIANT};
+use crate::facts::types::{Family, Type, IMAGE, SQL_VARIANT, UNKNOWN};
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::stored;
 use crate::schema::{Column, Table};
@@ -42,8 +42,13 @@ impl<'a> Targets<'a> {
         }
     }
 
+    /// The type of the column at this index.
+    pub fn type_of(&self, place: usize) -> Type {
+        self.column(place).map_or(UNKNOWN, |column| column.of)
+    }
+
     pub fn is_variant(&self, place: usize) -> bool {
-        self.column(place).is_some_and(|column| column.of == Some(SQL_VARIANT))
+        self.type_of(place) == SQL_VARIANT
     }
 
     /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
@@ -77,9 +82,9 @@ impl<'a> Targets<'a> {
         let name = self.names.as_ref().and_then(|names| names.get(place));
         let column = self.column(place);
         variables.note_use(self.table, column.map(|column| column.name.as_str()));
-        match column.and_then(|column| column.of) {
+        match column.map(|column| column.of) {
             // the column of a view does not show whether it is an image
-            Some(of) if of.family != Family::Binary || of.name == IMAGE.name => {
+            Some(of) if !matches!(of.family, Family::Binary | Family::Postgres) || of.name == IMAGE.name => {
                 let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
                 Scalar::Boolean(is_one)
             }
@@ -95,17 +100,16 @@ impl<'a> Targets<'a> {
         &self,
         place: usize,
         name: &str,
-        known: Option<Type>,
+        of: Type,
         dialect: &Dialect,
         variables: &mut dyn Variables,
     ) -> Scalar {
-        let of = known.filter(says_more);
-        let value = Value::of(Scalar::column(name), of);
-        let says = |of: Type| match dialect.money_rounds {
-            true => is_finer_than_money(of),
-            false => matches!(of.family, Family::Binary | Family::Text),
+        let value = Value::new(Scalar::column(name), if says_more(&of) { of } else { UNKNOWN });
+        let says = match dialect.money_rounds {
+            true => !of.is_tsql() || is_finer_than_money(of),
+            false => matches!(of.family, Family::Binary | Family::Text | Family::Postgres),
         };
-        match known.is_none_or(says) {
+        match says {
             true => carried_into(&value, || self.kind(place, variables), dialect),
             // values of other types need no check
             false => carried(&value, dialect),

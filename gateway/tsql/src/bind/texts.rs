@@ -2,8 +2,8 @@
 
 use super::calls::CallBinder;
 use super::conversions::wide_bytes;
+use super::lengths;
 use super::value::Value;
-use super::{lengths, width};
 use crate::error::Error;
 use crate::facts::arguments;
 use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
@@ -15,13 +15,18 @@ use crate::tree::Expression;
 
 /// A text made of the characters of `from`.
 fn text_result(sql: Scalar, length: Option<u32>, from: &[Value]) -> Value {
-    let twin = from.iter().any(Value::is_national);
     let case = from.iter().map(Value::case).max().unwrap_or_default();
-    let of = Type { twin, case, ..varchar(length.map(|length| length.max(1))) };
+    let of = Type { case, ..varchar(length.map(|length| length.max(1))) };
+    let of = of.with_characters(from.iter().map(Value::characters));
     match of.length {
         None if !of.folds() => Value::new(sql, of),
         _ => Value::cast(sql, of),
     }
+}
+
+/// Whether a text counts as UTF-16, by the client's server.
+fn is_wide(called: &CallBinder<'_, '_, '_>, value: &Value) -> bool {
+    called.dialect().has_wide_texts && value.of.is_wide()
 }
 
 /// upper, lower, reverse, ltrim, rtrim, trim
@@ -44,7 +49,7 @@ pub fn same_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
         name => call(format!("tsql.{name}"), [text]),
     };
     let length = match called.dialect().limits_lengths {
-        true if !value.of.is_some_and(|of| of.is_large()) => lengths::of_text(&value),
+        true if !value.of.is_large() => lengths::of_text(&value),
         _ => value.length(),
     };
     Ok(text_result(sql, length, &[value]))
@@ -54,7 +59,7 @@ pub fn same_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
 pub fn side(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(2, 2)?;
     let value = called.value(0)?;
-    if value.family() == Some(Family::Binary) && called.dialect().is_ase && called.name == "right" {
+    if value.family() == Family::Binary && called.dialect().is_ase && called.name == "right" {
         return Ok(Value::new(call("tsql.right", [value.sql, called.integer(1)?]), VARBINARY));
     }
     let sql = call(format!("tsql.{}", called.name), [called.as_text(&value)?, called.integer(1)?]);
@@ -65,11 +70,12 @@ pub fn substring(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(3, 3)?;
     let value = called.value(0)?;
     let takes = |of: Type| of.is_text() || matches!(of.family, Family::Binary | Family::Variant);
-    if called.dialect().checks_arguments && (value.is_null() || !value.of.is_none_or(takes)) {
+    let is_refused = value.is_null() || value.of.is_tsql() && !takes(value.of);
+    if called.dialect().checks_arguments && is_refused {
         return Err(invalid_argument(called, 0, &value));
     }
     let (start, length) = (whole(called, 1)?, whole(called, 2)?);
-    if value.family() == Some(Family::Binary) {
+    if value.family() == Family::Binary {
         let of = Type { length: lengths::of_part(called, &value, 2), ..VARBINARY };
         return Ok(Value::new(call("tsql.substring", [value.sql, start, length]), of));
     }
@@ -87,7 +93,7 @@ pub fn whole(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar
 }
 
 fn invalid_argument(called: &CallBinder<'_, '_, '_>, place: usize, value: &Value) -> Error {
-    called.fail(8116, arguments::message(called.name, place, value.of.filter(|_| !value.is_null())))
+    called.fail(8116, arguments::message(called.name, place, value.shown_type()))
 }
 
 pub fn str(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -135,8 +141,8 @@ pub fn replicate(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(2, 2)?;
     let value = called.value(0)?;
     let arguments = [called.as_text(&value)?, called.integer(1)?];
-    let is_long = width::is_long(called.binder, &called.arguments[0])?;
-    let sql = match (is_long, width::is_wide(called.binder, &called.arguments[0])?) {
+    let is_long = value.is_text() && value.of.length.is_none();
+    let sql = match (is_long, is_wide(called, &value)) {
         (true, _) => call("tsql.replicate_max", arguments),
         (false, false) => call("tsql.replicate", arguments),
         (false, true) => call("tsql.cut", [call("tsql.replicate", arguments), Scalar::number(4000)]),
@@ -172,7 +178,7 @@ pub fn format(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         use Family::{Date, DateTime, Decimal, Float, Integer, Money, Time};
         matches!(family, Integer | Money | Decimal | Float | Time | Date | DateTime)
     };
-    if value.is_null() || value.family().is_some_and(|family| !is_formatted(family)) {
+    if value.is_null() || value.of.is_tsql() && !is_formatted(value.family()) {
         return Err(invalid_argument(called, 0, &value));
     }
     let format = called.text(1)?;
@@ -185,14 +191,14 @@ pub fn length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(1, 1)?;
     let value = called.value(0)?;
     let counted = match value.family() {
-        None | Some(Family::Binary) if !value.is_null() => value.sql,
+        Family::Postgres | Family::Binary if !value.is_null() => value.sql,
         _ => called.as_text(&value)?,
     };
     Ok(number(called, call("tsql.len", [counted]), value.of))
 }
 
 /// A length, which is a bigint of a (max).
-fn number(called: &CallBinder<'_, '_, '_>, sql: Scalar, counted: Option<Type>) -> Value {
+fn number(called: &CallBinder<'_, '_, '_>, sql: Scalar, counted: Type) -> Value {
     match called.dialect().limits_lengths && lengths::is_endless(counted) {
         true => Value::cast(sql, BIGINT),
         false => Value::new(sql, INT),
@@ -203,17 +209,16 @@ fn number(called: &CallBinder<'_, '_, '_>, sql: Scalar, counted: Option<Type>) -
 pub fn data_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(1, 1)?;
     let value = called.value(0)?;
-    let fixed = value.of.and_then(|of| match (of, of.name, of.family) {
-        (TINYINT | BIT, ..) => Some(1),
-        (SMALLDATETIME, ..) => Some(4),
-        (_, "money", _) => Some(8),
-        (_, "smallmoney", _) => Some(4),
-        (_, "date", _) => Some(3),
-        (_, "time", _) => Some(5),
+    let fixed = match (value.of, value.of.name) {
+        (TINYINT | BIT, _) => Some(1),
+        (SMALLDATETIME, _) | (_, "smallmoney") => Some(4),
+        (_, "money") => Some(8),
+        (_, "date") => Some(3),
+        (_, "time") => Some(5),
         _ => None,
-    });
-    if let Some(of) = value.of.filter(|of| of.family == Family::Decimal) {
-        let arguments = [value.sql.cast("numeric"), Scalar::number(of.scale.unwrap_or(0))];
+    };
+    if value.family() == Family::Decimal {
+        let arguments = [value.sql.cast("numeric"), Scalar::number(value.of.scale.unwrap_or(0))];
         return Ok(Value::new(call("tsql.decimal_size", arguments), INT));
     }
     Ok(match fixed {
@@ -221,13 +226,13 @@ pub fn data_length(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> 
             let is_filled = value.sql.is_null(false);
             Value::new(Scalar::Case(vec![(is_filled, Scalar::number(bytes))], None), INT)
         }
-        None if value.of.is_none_or(|of| of.is_text()) => {
-            let sql = match width::is_wide(called.binder, &called.arguments[0])? {
+        None if !value.of.is_tsql() || value.of.is_text() => {
+            let sql = match is_wide(called, &value) {
                 false => call("tsql.datalength", [value.sql]),
                 true => {
-                    let text = match value.of {
-                        Some(of) if of.name == CHAR.name => call("tsql.padded", [value.sql]),
-                        _ => called.as_text(&value)?,
+                    let text = match value.of.name == CHAR.name {
+                        true => call("tsql.padded", [value.sql]),
+                        false => called.as_text(&value)?,
                     };
                     call("tsql.datalength_wide", [text])
                 }
@@ -243,10 +248,10 @@ pub fn hash_bytes(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     called.count(2, 2)?;
     let algorithm = called.text(0)?;
     let value = called.value(1)?;
-    if value.of.is_some_and(|of| !of.is_text() && of.family != Family::Binary) {
+    if value.of.is_tsql() && !value.is_text() && value.family() != Family::Binary {
         return Err(invalid_argument(called, 1, &value));
     }
-    let bytes = match width::is_wide(called.binder, &called.arguments[1])? {
+    let bytes = match is_wide(called, &value) {
         false => call("tsql.varbytes", [value.sql]),
         true => wide_bytes(&value).sql,
     };

@@ -75,11 +75,9 @@ pub fn now(called: &mut CallBinder<'_, '_, '_>, clock: &Clock, gives: Type) -> R
 /// A value's offset, in minutes.
 fn offset(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
     let value = called.value(place)?;
-    match value.of {
-        Some(of) if of.name != DATETIMEOFFSET.name && !of.is_text() => {
-            Err(refused_part(called, 9810, TZOFFSET))
-        }
-        _ => Ok(call("tsql.tzoffset", [value.sql])),
+    match value.of.name == DATETIMEOFFSET.name || value.is_text() || !value.of.is_tsql() {
+        true => Ok(call("tsql.tzoffset", [value.sql])),
+        false => Err(refused_part(called, 9810, TZOFFSET)),
     }
 }
 
@@ -93,10 +91,10 @@ fn moment_with(called: &mut CallBinder<'_, '_, '_>, part: &str, place: usize) ->
     let value = called.value(place)?;
     let of_text = |sql| call("tsql.moment_with", [Scalar::text(part), Scalar::text(called.name), sql]);
     let lacks = match value.family() {
-        Some(Family::Date) => is_clock(part),
-        Some(Family::Time) => !is_clock(part),
-        None if !value.is_null() && !called.binder.scope.stored => return Ok(of_text(value.sql)),
-        Some(Family::Text) => return Ok(of_text(moment(&value))),
+        Family::Date => is_clock(part),
+        Family::Time => !is_clock(part),
+        Family::Postgres if !value.is_null() && !called.binder.scope.stored => return Ok(of_text(value.sql)),
+        Family::Text => return Ok(of_text(moment(&value))),
         _ => false,
     };
     if lacks {
@@ -107,7 +105,7 @@ fn moment_with(called: &mut CallBinder<'_, '_, '_>, part: &str, place: usize) ->
 
 /// Error 9810: the type of a value has no such part.
 fn lacks_part(called: &CallBinder<'_, '_, '_>, part: &str, value: &Value) -> Error {
-    let of = value.of.map_or("", |of| of.name);
+    let of = value.of.name;
     let text =
         format!("The datepart {part} is not supported by date function {} for data type {of}.", called.name);
     called.fail(9810, text)
@@ -135,21 +133,21 @@ pub fn date_add(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     let number = called.integer(1)?;
     let value = called.value(2)?;
-    let of = value.of.map(|of| if of.is_time() { of } else { DATETIME });
+    let of = if value.of.is_tsql() && !value.of.is_time() { DATETIME } else { value.of };
     // "DATEADD (Transact-SQL)", "datepart"; the resolution of a text is as written
-    let is_coarse = value.of.is_some_and(|of| [DATETIME, SMALLDATETIME].contains(&of));
+    let is_coarse = [DATETIME, SMALLDATETIME].contains(&value.of);
     if is_coarse && matches!(part, "microsecond" | "nanosecond") {
         return Err(refused_part(called, 9810, part));
     }
     // PostgreSQL determines by all types together which type a placeholder has
-    let is_open = value.of.is_none() && !value.is_null();
+    let is_open = !value.of.is_tsql() && !value.is_null();
     let sql = call("tsql.dateadd", [part_name(part, is_open), number, moment(&value)]);
     let added = |sql, to: &str| call("tsql.added", [sql, Scalar::text(to)]);
     Ok(match of {
-        Some(DATETIME) => Value::of(call("tsql.to_datetime", [added(sql, "datetime")]), of),
-        Some(SMALLDATETIME) => Value::of(call("tsql.to_smalldatetime", [added(sql, "smalldatetime")]), of),
-        Some(time) if time.name == "datetime2" && time.fraction.is_some() => Value::cast(sql, time),
-        of => Value::of(sql, of),
+        DATETIME => Value::new(call("tsql.to_datetime", [added(sql, "datetime")]), of),
+        SMALLDATETIME => Value::new(call("tsql.to_smalldatetime", [added(sql, "smalldatetime")]), of),
+        time if time.name == "datetime2" && time.fraction.is_some() => Value::cast(sql, time),
+        of => Value::new(sql, of),
     })
 }
 
@@ -167,7 +165,7 @@ pub fn date_diff(called: &mut CallBinder<'_, '_, '_>, gives: Type) -> Result<Val
 /// The time from which is counted.
 fn counted(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
     let value = called.value(place)?;
-    if value.of.is_some_and(|of| of.name == DATETIMEOFFSET.name) {
+    if value.of.name == DATETIMEOFFSET.name {
         let why = "the documentation does not say by which clock: convert to datetime2";
         return Err(Error::refused("datediff of a datetimeoffset", why, called.line));
     }
@@ -246,20 +244,20 @@ pub fn date_trunc(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     }
     check_stored(called, part)?;
     let value = called.value(1)?;
-    let fits = value.of.is_none_or(|of| match of.family {
+    let fits = match value.of.family {
         Family::Date => !is_clock(part),
         Family::Time if !is_clock(part) => false,
-        Family::Time | Family::DateTime => fraction_of(of) >= least_fraction(part),
+        Family::Time | Family::DateTime => fraction_of(value.of) >= least_fraction(part),
         _ => true,
-    });
+    };
     if !fits {
         return Err(lacks_part(called, part, &value));
     }
     // as in date_add
-    let is_open = value.of.is_none() && least_fraction(part) > 0;
+    let is_open = !value.of.is_tsql() && least_fraction(part) > 0;
     let sql = call("tsql.datetrunc", [part_name(part, is_open), moment(&value)]);
-    let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
-    Ok(Value::of(sql, of))
+    let of = if value.of.is_tsql() && !value.of.is_time() { DATETIME2 } else { value.of };
+    Ok(Value::new(sql, of))
 }
 
 pub fn end_of_month(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -279,10 +277,10 @@ pub fn at_offset(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let of = value.of;
     let value = implicit(value, takes, called.line, called.dialect())?.sql;
     let zone = match zone.family() {
-        Some(Family::Integer) => zone.sql,
+        Family::Integer => zone.sql,
         _ => call("tsql.offset_minutes", [zone.sql]),
     };
-    let fraction = of.and_then(|of| of.fraction);
+    let fraction = of.fraction;
     let sql = call(format!("tsql.{}", called.name), [value, zone]);
     Ok(Value::new(sql, Type { fraction, ..DATETIMEOFFSET }))
 }
@@ -301,19 +299,19 @@ pub fn at_time_zone(
     }
     let value = expressions::value(binder, operand)?;
     let of = value.of;
-    let Some(fits) = of.map(|of| matches!(of.family, Family::DateTime)) else {
+    if !of.is_tsql() {
         let why = "the type before it is not known here: convert it to datetime2 or datetimeoffset";
         return Err(Error::refused("at time zone", why, line));
-    };
-    if !fits {
+    }
+    if of.family != Family::DateTime {
         let text = "Argument data type is invalid for argument 1 of AT TIME ZONE function.";
         return Err(Error::new(8116, text, line).with_severity(16));
     }
     let value = implicit(value, DATETIMEOFFSET, line, binder.dialect())?.sql;
-    let fraction = of.and_then(|of| match of.name {
+    let fraction = match of.name {
         "datetime" | "smalldatetime" if of.fraction.is_none() => Some(3),
         _ => of.fraction,
-    });
+    };
     let sql = call("tsql.switchoffset", [value, Scalar::number(0)]);
     Ok(Value::new(sql, Type { fraction, ..DATETIMEOFFSET }))
 }

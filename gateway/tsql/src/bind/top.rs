@@ -79,7 +79,7 @@ fn percent_of(binder: &mut Binder<'_>, top: &Top, rows: postgres::Query) -> Resu
 pub fn row_count(binder: &mut Binder<'_>, count: &Expression, line: u32) -> Result<Scalar, Error> {
     let number = expressions::value(binder, count)?;
     let is_other = |of: Type| !matches!(of.family, Family::Integer | Family::Bit);
-    if number.is_null() || number.of.is_some_and(is_other) {
+    if number.is_null() || is_other(number.of) {
         let text =
             "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
         return Err(Error::new(1060, text, line));
@@ -211,7 +211,7 @@ fn top_by_index(
     let Some(((key, of, descending), others)) = keys.split_first().filter(|_| !has_star(items)) else {
         return Ok(None);
     };
-    let order = |key: Scalar, of: Option<Type>, descending: bool| Order::by(in_order(key, of), descending);
+    let order = |key: Scalar, of: Type, descending: bool| Order::by(in_order(key, of), descending);
     let rest: Vec<Order> =
         others.iter().map(|(key, of, descending)| order(key.clone(), *of, *descending)).collect();
     let part = |has_key: bool, order_by: Vec<Order>| {

@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, Case, Family, Type, BIT, INSTANT, MOMENT, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT, XML,
+    self, Case, Family, Type, BIT, INSTANT, MOMENT, MONEY, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT,
+    VARCHAR, XML,
 };
 use crate::postgres::{call, Scalar};
 use crate::Dialect;
@@ -12,8 +13,7 @@ use crate::Dialect;
 #[derive(Clone, Debug)]
 pub struct Value {
     pub sql: Scalar,
-    /// T-SQL's type; None if only PostgreSQL knows it.
-    pub of: Option<Type>,
+    pub of: Type,
     pub constant: Constant,
 }
 
@@ -30,15 +30,6 @@ pub enum Constant {
 
 impl Value {
     pub fn new(sql: Scalar, of: Type) -> Value {
-        Value::of(sql, Some(of))
-    }
-
-    /// A value whose type only PostgreSQL knows.
-    pub fn unknown(sql: Scalar) -> Value {
-        Value::of(sql, None)
-    }
-
-    pub fn of(sql: Scalar, of: Option<Type>) -> Value {
         Value { sql, of, constant: Constant::None }
     }
 
@@ -76,7 +67,7 @@ impl Value {
     }
 
     pub fn null() -> Value {
-        Value { constant: Constant::Null, ..Value::unknown(Scalar::Null) }
+        Value { constant: Constant::Null, ..Value::new(Scalar::Null, NULL) }
     }
 
     pub fn is_null(&self) -> bool {
@@ -98,25 +89,43 @@ impl Value {
     }
 
     pub fn is_text(&self) -> bool {
-        self.of.is_some_and(|of| of.is_text())
+        self.of.is_text()
     }
 
-    pub fn family(&self) -> Option<Family> {
-        self.of.map(|of| of.family)
+    /// Its type in messages.
+    pub fn shown_type(&self) -> Type {
+        if self.is_null() {
+            NULL
+        } else {
+            self.of
+        }
+    }
+
+    pub fn family(&self) -> Family {
+        self.of.family
     }
 
     /// A text of any characters, if known.
     pub fn is_national(&self) -> bool {
-        !self.is_null() && self.of.is_none_or(|of| of.is_national())
+        !self.is_null() && (!self.of.is_tsql() || self.of.is_national())
+    }
+
+    /// A type with its characters: any, if T-SQL does not have its type.
+    pub fn characters(&self) -> Type {
+        match self.is_national() {
+            true if !self.of.is_tsql() => Type { twin: true, kept: true, ..VARCHAR },
+            true => self.of,
+            false => VARCHAR,
+        }
     }
 
     pub fn case(&self) -> Case {
-        self.of.map(|of| of.case).unwrap_or_default()
+        self.of.case
     }
 
     /// The most characters of a text.
     pub fn length(&self) -> Option<u32> {
-        self.of.filter(Type::is_text).and_then(|of| of.length)
+        self.of.length.filter(|_| self.is_text())
     }
 }
 
@@ -129,14 +138,14 @@ pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
 }
 
 /// The common type of values: a whole literal beside a decimal has the digits as written; NULL has no type.
-pub fn common<'v>(values: impl IntoIterator<Item = &'v Value>) -> Option<Type> {
+pub fn common<'v>(values: impl IntoIterator<Item = &'v Value>) -> Type {
     let values: Vec<&Value> = values.into_iter().filter(|value| !value.is_null()).collect();
-    let of = types::unified(values.iter().map(|value| value.of))?;
+    let of = types::unified(values.iter().map(|value| value.of));
     if of.family != Family::Decimal {
-        return Some(of);
+        return of;
     }
     let as_written = |value: &&Value| match value.integer() {
-        Some(_) => value.of.map(|of| types::decimal(digits_of(value, of).0, 0)),
+        Some(_) => types::decimal(digits_of(value, value.of).0, 0),
         None => value.of,
     };
     types::unified(values.iter().map(as_written))
@@ -156,7 +165,8 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
     if value.is_null() {
         return Ok(Value::cast(Scalar::Null, target));
     }
-    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect.chart)) {
+    let of = value.of;
+    if of.is_tsql() && !conversions::casts(class(of), class(target), dialect.chart) {
         let text =
             format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
         return Err(Error::new(529, text, line).with_severity(16));
@@ -181,12 +191,9 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Diale
 /// Money as its own type, where the type matters: a variable is any numeric for PostgreSQL, and so is a value that
 /// PostgreSQL chooses or computes.
 fn of_own_type(value: Value) -> Value {
-    match value.of {
-        Some(of) if of.family == Family::Money && !is_money(&value.sql, of) => {
-            let constant = value.constant;
-            Value { constant, ..Value::money(value.sql, of) }
-        }
-        _ => value,
+    match value.family() == Family::Money && !is_money(&value.sql, value.of) {
+        true => Value { constant: value.constant, ..Value::money(value.sql, value.of) },
+        false => value,
     }
 }
 
@@ -199,12 +206,13 @@ fn is_money(sql: &Scalar, of: Type) -> bool {
 }
 
 fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
-    if value.family() == Some(Family::Float) && !dialect.float_has_text {
+    if value.family() == Family::Float && !dialect.float_has_text {
         return Err(float_to_text(line));
     }
     // the text of these in an nvarchar differs
     let differs = |of: Type| matches!(of.family, Family::Bit | Family::Integer | Family::Binary);
-    let is_wide = target.is_national() && dialect.has_wide_texts && value.of.is_none_or(differs);
+    let is_wide =
+        target.is_national() && dialect.has_wide_texts && (!value.of.is_tsql() || differs(value.of));
     let sql = || value.sql.clone();
     Ok(match (target.length, value.of) {
         (None, _) if is_wide => {
@@ -214,7 +222,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
         (None, _) => Value::new(text_of(value, dialect), target),
         (Some(_), _) if has_own_text(value, dialect) => Value::cast(text_of(value, dialect), target),
         // it is a text and fits
-        (Some(length), Some(of))
+        (Some(length), of)
             if of.name == "varchar"
                 && of.length.is_some_and(|own| own <= length)
                 && target.name == "varchar" =>
@@ -222,7 +230,7 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
             Value::cast(sql(), target)
         }
         (Some(length), _) => {
-            let is_whole = value.of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
+            let is_whole = matches!(value.family(), Family::Bit | Family::Integer | Family::Postgres);
             let reader = match (is_wide, is_whole) {
                 (true, _) => "nvarchar",
                 (_, true) => dialect.whole_number_as_varchar,
@@ -236,7 +244,10 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect
 /// A value with its type.
 fn as_variant(verb: &str, value: &Value, line: u32) -> Result<Scalar, Error> {
     let sql = value.sql.clone();
-    let Some(of) = value.of else { return Ok(call(format!("tsql.{verb}_sql_variant"), [sql])) };
+    let of = value.of;
+    if !of.is_tsql() {
+        return Ok(call(format!("tsql.{verb}_sql_variant"), [sql]));
+    }
     if of == SQL_VARIANT {
         return Ok(sql);
     }
@@ -275,7 +286,10 @@ fn has_own_text(value: &Value, dialect: &Dialect) -> bool {
 /// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type
 /// determines.
 pub fn styled_text(value: &Value, style: i64) -> Option<Scalar> {
-    let of = value.of.filter(|of| matches!(of.name, "datetime2" | "datetimeoffset" | "time"))?;
+    let of = value.of;
+    if !matches!(of.name, "datetime2" | "datetimeoffset" | "time") {
+        return None;
+    }
     let digits = of.fraction.unwrap_or(MOST_FRACTION);
     let arguments = [value.sql.clone(), Scalar::number(style), Scalar::number(digits)];
     Some(call(format!("tsql.{}_text", of.name), arguments))
@@ -287,14 +301,14 @@ pub fn float_to_text(line: u32) -> Error {
 
 fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, Error> {
     let is_moment = matches!(target.name, "date" | "datetime" | "smalldatetime") && verb == "to";
-    if is_moment && value.of.is_some_and(|of| of.family == Family::Binary && of.name != "image") {
+    if is_moment && value.of.family == Family::Binary && value.of.name != "image" {
         return Ok(Value::new(call(format!("tsql.{}_of_bytes", target.name), [value.sql]), target));
     }
-    if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
-        let what = format!("{} to {}", of.name, target.name);
+    if value.of.is_tsql() && !is_known(class(value.of), class(target)) {
+        let what = format!("{} to {}", value.of.name, target.name);
         return Err(Error::refused(&what, "there is no such conversion", line));
     }
-    if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
+    if value.of == target && !matches!(target.family, Family::Decimal | Family::Binary) {
         return Ok(value);
     }
     let sql = value.sql;
@@ -357,7 +371,7 @@ pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
     let value = converted(value, target, line, dialect)?;
     let target = target.of_values();
     Ok(match value.is_cast_to(target) {
-        true => Value { of: Some(target), ..value },
+        true => Value { of: target, ..value },
         false => Value::cast(value.sql, target),
     })
 }
@@ -370,7 +384,7 @@ fn scaled(value: Value, target: Type) -> Value {
         _ => of.family == Family::Decimal,
     };
     let is_number = matches!(target.family, Family::Decimal | Family::Integer);
-    if value.is_null() || !is_number || !value.of.is_none_or(loses) {
+    if value.is_null() || !is_number || value.of.is_tsql() && !loses(value.of) {
         return value;
     }
     let sql = scaled_to(value.sql.clone(), target);
@@ -392,7 +406,8 @@ pub fn implicit(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
 }
 
 fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
-    let (Some(of), false) = (value.of, value.is_null()) else {
+    let of = value.of;
+    if value.is_null() || !of.is_tsql() {
         // every value that has a text converts to text
         if value.is_null() || target.is_text() {
             return Ok(value);
@@ -400,7 +415,7 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
         let name = conversions::name(class(target));
         let arguments = [value.sql.clone(), Scalar::text(name), Scalar::Boolean(dialect.is_ase)];
         return Ok(value.with_sql(call("tsql.assigned", arguments)));
-    };
+    }
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
     let error = match conversions::assignment_error(class(of), class(target), dialect.chart) {
         None if target == SQL_VARIANT && is_long => Some(conversions::CLASH),
@@ -433,24 +448,22 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> Scalar>, dialect: &Di
     }
     let sql = typed_parameter(value);
     // which PostgreSQL's timestamp does not show
-    let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
+    let is_fine = class(value.of) == Class::DateTime2 && value.of.oid == types::DATETIME2.oid;
     // for untyped nulls PostgreSQL would use the base type of a domain
     let no_digits = || Scalar::Null.cast("integer");
     if dialect.money_rounds {
         let carry = if is_fine { "tsql.carry_datetime2" } else { "tsql.carry_sybase" };
-        return match kind.filter(|_| value.of.is_none_or(is_finer_than_money)) {
+        return match kind.filter(|_| !value.of.is_tsql() || is_finer_than_money(value.of)) {
             Some(kind) => call(carry, [sql, no_digits(), kind()]),
             None => call(carry, [sql]),
         };
     }
-    let is_national = value.of.is_some_and(|of| of.is_national());
-    let (digits, kind) = match value.of {
-        Some(of) if is_fine || of.name == types::TIME.name => {
-            (Some(of.fraction.unwrap_or(MOST_FRACTION)), None)
-        }
-        Some(of) if of.family == Family::Binary || of.is_text() => (None, kind),
-        Some(_) => (None, None),
-        None => (None, kind),
+    let is_national = value.of.is_national();
+    let of = value.of;
+    let (digits, kind) = match of.family {
+        _ if is_fine || of.name == types::TIME.name => (Some(of.fraction.unwrap_or(MOST_FRACTION)), None),
+        Family::Binary | Family::Text | Family::Postgres => (None, kind),
+        _ => (None, None),
     };
     let carry = match is_fine {
         true => "tsql.carry_datetime2",
@@ -472,15 +485,15 @@ pub fn is_finer_than_money(of: Type) -> bool {
 
 /// A value with its type if it is a parameter, which PostgreSQL would otherwise treat as a text.
 fn typed_parameter(value: &Value) -> Scalar {
-    let of = value.of.filter(|of| !matches!(of.family, Family::Text | Family::Money | Family::Variant));
-    match of {
+    match value.family() {
         // a sql_variant keeps it
-        Some(of) if of == types::TINYINT => value.sql.clone().cast("smallint").cast("tsql.tinyint"),
-        Some(of) if value.is_parameter() => {
-            let plain = Type { precision: None, scale: None, fraction: None, ..of };
+        _ if value.of == types::TINYINT => value.sql.clone().cast("smallint").cast("tsql.tinyint"),
+        Family::Text | Family::Money | Family::Variant | Family::Postgres => of_own_type(value.clone()).sql,
+        _ if value.is_parameter() => {
+            let plain = Type { precision: None, scale: None, fraction: None, ..value.of };
             value.sql.clone().cast(plain.sql())
         }
-        _ => of_own_type(value.clone()).sql,
+        _ => value.sql.clone(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! How variables are written in the SQL.
 
+use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions;
 use crate::facts::session::CURRENT;
+use crate::facts::types::{Type, UNKNOWN};
 use crate::fragments::Facts;
 use crate::postgres::{call, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +46,9 @@ pub trait Variables {
         Err(Error::refused("for browse", "rows are browsed by selects of batches alone", line))
     }
 
+    /// The value is assigned to, or compared with, one of this type. `by_order`: by its order too.
+    fn meets(&mut self, _value: &Value, _other: Type, _by_order: bool) {}
+
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
@@ -73,6 +78,15 @@ pub struct Numbered {
     /// See `Variables::browse`.
     pub browses: bool,
     pub clock: Clock,
+    /// What placeholders and undeclared parameters meet first, by their names.
+    pub met: BTreeMap<String, Met>,
+}
+
+/// The type that a value without one meets, and whether it is compared with it by order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    pub of: Type,
+    pub by_order: bool,
 }
 
 /// The source of the time in the statements of a batch.
@@ -129,6 +143,16 @@ impl Variables for Numbered {
             if !columns.contains(column) {
                 columns.insert(column.to_owned());
             }
+        }
+    }
+
+    fn meets(&mut self, value: &Value, other: Type, by_order: bool) {
+        if value.of != UNKNOWN || !other.is_tsql() {
+            return;
+        }
+        let Scalar::Parameter(index) = value.sql else { return };
+        if let Some(name) = self.names.get(index) {
+            self.met.entry(name.clone()).or_insert(Met { of: other, by_order });
         }
     }
 

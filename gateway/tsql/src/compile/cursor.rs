@@ -5,7 +5,7 @@ use super::written;
 use super::{statement, value};
 use crate::bind::{self, Numbered, Value};
 use crate::error::Error;
-use crate::facts::types::{Type, INT};
+use crate::facts::types::{Type, INT, UNKNOWN};
 use crate::postgres::Scalar;
 use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Query, Sql, Tree as Bindable};
 use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
@@ -53,13 +53,13 @@ pub(super) fn fetch(compiler: &mut Compiler<'_>, fetch: &Fetch) -> Result<Action
 }
 
 /// Converts values of any types to `types`.
-pub(super) fn taken(compiler: &Compiler<'_>, types: &[Option<Type>], line: u32) -> Result<Sql, Error> {
+pub(super) fn taken(compiler: &Compiler<'_>, types: &[Type], line: u32) -> Result<Sql, Error> {
     let mut values = Vec::with_capacity(types.len());
     for (place, of) in types.iter().enumerate() {
-        let value = Value::unknown(Scalar::Parameter(place));
-        values.push(match of {
-            Some(of) => bind::assigned(value, *of, line, compiler.scope.dialect)?.sql,
-            None => value.sql,
+        let value = Value::new(Scalar::Parameter(place), UNKNOWN);
+        values.push(match of.is_tsql() {
+            true => bind::assigned(value, *of, line, compiler.scope.dialect)?.sql,
+            false => value.sql,
         });
     }
     let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();

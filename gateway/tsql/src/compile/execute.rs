@@ -62,7 +62,7 @@ fn argument(compiler: &mut Compiler<'_>, argument: &tree::Argument) -> Result<Ar
         }
         ArgumentValue::Output(variable) => {
             let taken = taken_by(compiler, variable)?;
-            let of = statement::declared(compiler, variable)?;
+            let of = statement::declared(compiler, variable)?.in_tsql();
             let value = Some(Expression::Variable(variable.name.clone()));
             Argument { name, value, output: true, taken, of }
         }
@@ -71,13 +71,13 @@ fn argument(compiler: &mut Compiler<'_>, argument: &tree::Argument) -> Result<Ar
 
 /// The type of a variable or literal.
 fn type_of(compiler: &Compiler<'_>, value: &tree::Expression) -> Option<Type> {
-    bind::value(value, &compiler.scope, &mut Numbered::default(), None).ok()?.of
+    bind::value(value, &compiler.scope, &mut Numbered::default(), None).ok()?.of.in_tsql()
 }
 
 /// Converts a value to the type of the variable; None if the variable is not declared.
 fn taken_by(compiler: &Compiler<'_>, variable: &tree::Variable) -> Result<Option<Sql>, Error> {
     let of = compiler.scope.type_of(&variable.name, variable.at.line)?;
-    of.map(|of| cursor::taken(compiler, &[Some(of)], variable.at.line)).transpose()
+    of.in_tsql().map(|of| cursor::taken(compiler, &[of], variable.at.line)).transpose()
 }
 
 /// `insert … execute` of any procedure or text.

@@ -48,7 +48,7 @@ mod tests {
 
     fn of(text: &str) -> Option<OfTable> {
         let mut settings = Settings { quoted_identifiers: true, ..Settings::default() };
-        settings.variables.insert("@a".into(), Some(INT));
+        settings.variables.insert("@a".into(), INT);
         keyed(text, &settings).unwrap().map(|keyed| keyed.of)
     }
 

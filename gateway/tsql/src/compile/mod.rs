@@ -24,7 +24,7 @@ pub(crate) use value::of_number;
 use crate::bind::{self};
 use crate::digest;
 use crate::error::Error;
-use crate::facts::types::{self, Type};
+use crate::facts::types::{self, Type, UNKNOWN};
 use crate::long_names::LongNames;
 use crate::plpgsql;
 use crate::postgres::{call, Scalar};
@@ -79,9 +79,11 @@ fn program_of(
     let base = base_scope(settings, schema);
     let mut variables = base.variables;
     let scalars = parameters.iter().filter(|parameter| parameter.of != types::TABLE);
-    variables.extend(scalars.map(|parameter| (parameter.name.clone(), Some(parameter.of))));
-    variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
-    variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
+    variables.extend(scalars.map(|parameter| (parameter.name.clone(), parameter.of)));
+    for number in 1..=placeholders {
+        variables.entry(crate::program::placeholder(number)).or_insert(UNKNOWN);
+    }
+    variables.extend(lifted.iter().map(|literal| (literal.name.clone(), literal.of)));
     let tables = table_variables(batch, given)?;
     // a procedure's table variables are distinct from those of its callers
     let table_owner = match settings.procedure || !given.is_empty() {
@@ -155,7 +157,7 @@ fn program_of(
 
 /// The scope of a text without tables of its own.
 fn base_scope(settings: &Settings, schema: &Arc<dyn Schema>) -> Scope {
-    let variable = |(name, of): (&String, &Option<Type>)| (name.to_lowercase(), *of);
+    let variable = |(name, of): (&String, &Type)| (name.to_lowercase(), *of);
     Scope {
         variables: settings.variables.iter().map(variable).collect(),
         dialect: settings.dialect,

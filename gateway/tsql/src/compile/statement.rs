@@ -310,7 +310,7 @@ fn declare(compiler: &mut Compiler<'_>, declared: &Declared, into: &mut Vec<Stat
         return Ok(());
     }
     let of = type_names::of_variable(&declared.type_, compiler.scope.dialect)?;
-    compiler.scope.variables.insert(name.clone(), Some(of));
+    compiler.scope.variables.insert(name.clone(), of);
     let declaration = Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };
     into.push(Statement { line, action: Action::Declare(declaration) });
     if let Some(value) = &declared.value {
@@ -321,7 +321,7 @@ fn declare(compiler: &mut Compiler<'_>, declared: &Declared, into: &mut Vec<Stat
 }
 
 fn assign(compiler: &mut Compiler<'_>, assign: &Assign) -> Result<Action, Error> {
-    let of = declared(compiler, &assign.variable)?;
+    let of = declared(compiler, &assign.variable)?.in_tsql();
     let value = match assign.value_assigned() {
         Some(value) => value::value(compiler, &value, of)?,
         None => value::value(compiler, &assign.value, of)?,
@@ -347,11 +347,8 @@ fn transaction_name(compiler: &Compiler<'_>, name: Option<&TransactionName>) -> 
     Ok(name.map(|name| name.text().to_owned()).unwrap_or_default())
 }
 
-/// The type of a variable that receives a value. None: PostgreSQL's type.
-pub(super) fn declared(
-    compiler: &Compiler<'_>,
-    variable: &tree::Variable,
-) -> Result<Option<types::Type>, Error> {
+/// The type of a variable that receives a value.
+pub(super) fn declared(compiler: &Compiler<'_>, variable: &tree::Variable) -> Result<types::Type, Error> {
     if variable.is_global() {
         return Err(Error::syntax(&variable.name, variable.at));
     }
@@ -455,7 +452,7 @@ pub(super) fn definition_of(sql: Sql, kind: QueryKind) -> Query {
         into: None,
         limited: None,
         padded: None,
-        filled: None,
+        met: Default::default(),
         browses: false,
     }
 }

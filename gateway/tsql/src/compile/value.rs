@@ -24,7 +24,7 @@ pub(super) fn value(
     }
     if let Tree::Variable(variable) = value {
         let of = compiler.scope.type_of(&variable.name, variable.at.line)?;
-        if target.is_none() || (of == target && of.is_some()) {
+        if target.is_none() || of.in_tsql() == target {
             return Ok(Expression::Variable(variable.name.clone()));
         }
     }

@@ -30,7 +30,7 @@ impl Written {
     fn new(mut translated: Translated, mut numbered: Numbered, scope: &Scope) -> Written {
         let uses = Uses::new(take(&mut numbered.uses), scope);
         let items = take(&mut translated.items);
-        let browses = numbered.browses;
+        let (browses, met) = (numbered.browses, take(&mut numbered.met));
         let sql = Sql {
             row_sources: translated.row_sources,
             ..numbered_sql(&translated.sql.to_string(), numbered)
@@ -51,7 +51,7 @@ impl Written {
             into: translated.into,
             limited: translated.limited,
             padded: None,
-            filled: translated.filled,
+            met,
             browses,
         };
         Written { query, items, uses }
@@ -145,7 +145,7 @@ mod tests {
     fn table(columns: &[(&str, Type)]) -> Arc<dyn Schema> {
         let column = |(name, of): &(&str, Type)| Column {
             name: String::from(*name),
-            of: Some(*of),
+            of: *of,
             sent: (of.oid, of.typmod()),
             is_identity: *name == "id",
             ..Column::default()

@@ -1,7 +1,7 @@
 //! Types that functions of SQL Server refuse as an argument (error 8116): the pages of the functions, and what SQL Server
 //! 2025 answers.
 
-use super::types::{Family, Type};
+use super::types::{Family, Type, NULL};
 
 /// A kind of arguments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,14 +49,12 @@ const REFUSED: &[(&str, usize, &[Kind])] = &[
 ];
 
 impl Kind {
-    /// `of`: None for a NULL without a type.
-    fn has(self, of: Option<Type>) -> bool {
-        let Some(of) = of else { return self == Null };
+    fn has(self, of: Type) -> bool {
         match self {
-            Null => false,
+            Null => of == NULL,
             Text => of.is_text(),
             Large => of.is_large(),
-            Small => !of.is_large(),
+            Small => of.is_tsql() && !of.is_large(),
             Bit => of.family == Family::Bit,
             Number => of.is_number(),
             Time => of.is_time(),
@@ -65,33 +63,31 @@ impl Kind {
     }
 }
 
-/// The text of error 8116 for an argument of this type, None for a NULL without one; None if it is accepted.
-pub fn refusal(function: &str, index: usize, of: Option<Type>) -> Option<String> {
+/// The text of error 8116 for an argument of this type; None if it is accepted.
+pub fn refusal(function: &str, index: usize, of: Type) -> Option<String> {
     let rows = REFUSED.iter().filter(|row| (row.0, row.1) == (function, index));
     rows.flat_map(|row| row.2).any(|kind| kind.has(of)).then(|| message(function, index, of))
 }
 
 /// Error 8116.
-pub fn message(function: &str, index: usize, of: Option<Type>) -> String {
-    let (of, number) = (of.map_or("NULL", |of| of.display_name()), index + 1);
+pub fn message(function: &str, index: usize, of: Type) -> String {
+    let (of, number) = (of.display_name(), index + 1);
     format!("Argument data type {of} is invalid for argument {number} of {function} function.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::types::{varchar, BIT, DATE, DATETIME, INT, TEXT};
+    use crate::facts::types::{varchar, BIT, DATE, DATETIME, INT, NULL, TEXT};
 
     #[test]
     fn arguments_that_are_refused() {
         let is_refused = |function, index, of| refusal(function, index, of).is_some();
-        assert!(
-            is_refused("round", 1, Some(varchar(Some(1)))) && !is_refused("round", 0, Some(varchar(None)))
-        );
-        assert!(is_refused("patindex", 1, None) && !is_refused("patindex", 0, None));
-        assert!(is_refused("isdate", 0, Some(DATE)) && !is_refused("isdate", 0, Some(DATETIME)));
-        assert!(is_refused("upper", 0, Some(TEXT)) && !is_refused("upper", 0, Some(INT)));
-        assert!(is_refused("string_agg", 0, Some(BIT)) && is_refused("textptr", 0, Some(varchar(None))));
+        assert!(is_refused("round", 1, varchar(Some(1))) && !is_refused("round", 0, varchar(None)));
+        assert!(is_refused("patindex", 1, NULL) && !is_refused("patindex", 0, NULL));
+        assert!(is_refused("isdate", 0, DATE) && !is_refused("isdate", 0, DATETIME));
+        assert!(is_refused("upper", 0, TEXT) && !is_refused("upper", 0, INT));
+        assert!(is_refused("string_agg", 0, BIT) && is_refused("textptr", 0, varchar(None)));
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub fn class(of: Type) -> Class {
         (Family::Date, _) => Date,
         (Family::Time, _) => Time,
         (Family::Xml, _) => Xml,
-        (Family::Variant, _) => Variant,
+        (Family::Variant | Family::Postgres, _) => Variant,
     }
 }
 

@@ -282,14 +282,14 @@ mod tests {
 
     #[test]
     fn one_type_of_several() {
-        let one = |types: &[Type]| unified(types.iter().copied().map(Some));
-        assert_eq!(one(&[INT, FLOAT, REAL]), Some(FLOAT));
-        assert_eq!(one(&[INT, decimal(5, 2)]), Some(decimal(12, 2)));
-        assert_eq!(one(&[varchar(Some(3)), varchar(Some(9))]), Some(varchar(Some(9))));
+        let one = |types: &[Type]| unified(types.iter().copied());
+        assert_eq!(one(&[INT, FLOAT, REAL]), FLOAT);
+        assert_eq!(one(&[INT, decimal(5, 2)]), decimal(12, 2));
+        assert_eq!(one(&[varchar(Some(3)), varchar(Some(9))]), varchar(Some(9)));
         // measured of SQL Server: it outranks every other text
-        assert_eq!(one(&[varchar(Some(3)), TEXT]), Some(TEXT));
-        assert_eq!(one(&[TINYINT, SMALLINT, BIT]), Some(SMALLINT));
-        assert_eq!(one(&[varchar(Some(3)), DATETIME]), Some(DATETIME));
-        assert_eq!(unified([Some(INT), None]), None);
+        assert_eq!(one(&[varchar(Some(3)), TEXT]), TEXT);
+        assert_eq!(one(&[TINYINT, SMALLINT, BIT]), SMALLINT);
+        assert_eq!(one(&[varchar(Some(3)), DATETIME]), DATETIME);
+        assert_eq!(unified([INT, UNKNOWN]), UNKNOWN);
     }
 }

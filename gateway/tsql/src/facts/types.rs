@@ -3,6 +3,8 @@
 /// The kind of a type's values; the order is T-SQL's precedence, lowest first (SQL Server, "Data type precedence").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
+    /// Of PostgreSQL alone.
+    Postgres,
     Binary,
     Text,
     Guid,
@@ -49,8 +51,16 @@ pub struct Type {
     /// The second of two names of one PostgreSQL type: nchar, nvarchar and ntext for char, varchar and text, numeric
     /// for decimal, timestamp for binary(8).
     pub twin: bool,
+    /// It counts as a narrow text, though it may have any characters and is sent as the national type.
+    pub kept: bool,
     /// Of texts.
     pub case: Case,
+}
+
+impl Default for Type {
+    fn default() -> Type {
+        UNKNOWN
+    }
 }
 
 /// Digits of the longest decimal.
@@ -77,6 +87,7 @@ const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
         fraction: None,
         unsigned: false,
         twin: false,
+        kept: false,
         case: Case::OfDatabase,
     }
 }
@@ -124,6 +135,16 @@ pub const SQL_VARIANT: Type = plain("sql_variant", Family::Variant, SQL_VARIANT_
 pub const TABLE: Type = plain("table", Family::Text, TEXT_OID);
 pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
 
+/// What PostgreSQL decides: a placeholder's type, and that of values which it computes from one.
+pub const UNKNOWN: Type = of_postgres(705);
+/// The type of the word NULL, which its place decides.
+pub const NULL: Type = Type { name: "NULL", ..UNKNOWN };
+
+/// A type of PostgreSQL that T-SQL does not have.
+pub const fn of_postgres(oid: u32) -> Type {
+    plain("", Family::Postgres, oid)
+}
+
 /// `decimal(precision, scale)`
 pub const fn decimal(precision: u8, scale: u8) -> Type {
     scaled("decimal", Family::Decimal, precision, scale)
@@ -144,17 +165,16 @@ pub const fn nvarchar(length: Option<u32>) -> Type {
     varchar(length).twin()
 }
 
-/// The type of a variable that the session has declared; None if it is only a PostgreSQL type.
-pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
+/// The type that has PostgreSQL's type; a numeric without digits is PostgreSQL's alone.
+pub fn of_oid(oid: u32, typmod: i32) -> Type {
     let packed = typmod - 4;
     match oid {
-        NUMERIC if packed >= 0 => Some(numeric((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8)),
-        NUMERIC => None,
+        NUMERIC if packed >= 0 => numeric((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8),
         // what declares nothing
-        TEXT_OID => Some(VARCHAR.twin()),
+        TEXT_OID => VARCHAR.twin(),
         VARCHAR_OID | BPCHAR => {
             let of = if oid == BPCHAR { CHAR.twin() } else { VARCHAR.twin() };
-            Some(Type { length: u32::try_from(packed).ok().filter(|length| *length > 0), ..of })
+            Type { length: u32::try_from(packed).ok().filter(|length| *length > 0), ..of }
         }
         _ => [
             BIT,
@@ -174,7 +194,8 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
             GUID,
         ]
         .into_iter()
-        .find(|of| of.oid == oid),
+        .find(|of| of.oid == oid)
+        .unwrap_or(of_postgres(oid)),
     }
 }
 
@@ -228,6 +249,19 @@ impl Type {
     /// A text of any characters: nchar, nvarchar, ntext and sysname.
     pub fn is_national(&self) -> bool {
         self.is_text() && (self.twin || self.name == SYSNAME.name)
+    }
+
+    /// A text whose characters count as UTF-16.
+    pub fn is_wide(&self) -> bool {
+        self.is_national() && !self.kept
+    }
+
+    /// The type of a text with the characters of these values too.
+    pub fn with_characters(self, of: impl IntoIterator<Item = Type>) -> Type {
+        let (twin, is_wide) = of.into_iter().fold((self.twin, self.is_wide()), |(twin, is_wide), of| {
+            (twin | of.is_national(), is_wide | of.is_wide())
+        });
+        Type { twin, kept: twin && !is_wide, ..self }
     }
 
     pub fn is_row_version(&self) -> bool {
@@ -332,6 +366,16 @@ impl Type {
         !self.is_large() && self.name != XML.name && (!is_endless || self.is_row_version())
     }
 
+    /// Whether T-SQL has the type.
+    pub fn is_tsql(&self) -> bool {
+        self.family != Family::Postgres
+    }
+
+    /// The type if T-SQL has it.
+    pub fn in_tsql(self) -> Option<Type> {
+        Some(self).filter(Type::is_tsql)
+    }
+
     pub fn is_text(&self) -> bool {
         self.family == Family::Text
     }
@@ -378,37 +422,41 @@ impl Type {
     }
 }
 
-/// The common type of values of these types, as in CASE; None if one is unknown.
-pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
-    let known: Vec<Type> = types.into_iter().collect::<Option<_>>()?;
-    if known.is_empty() {
-        return None;
+/// The common type of values of these types, as in CASE; UNKNOWN if PostgreSQL decides it.
+pub fn unified(types: impl IntoIterator<Item = Type>) -> Type {
+    let known: Vec<Type> = types.into_iter().collect();
+    if !known.iter().all(Type::is_tsql) {
+        return UNKNOWN;
     }
     let is_of_bytes = |of: &Type| of.is_text() || of.family == Family::Binary;
     if known.iter().any(Type::is_text) && known.iter().all(is_of_bytes) {
         let case = known.iter().map(|of| of.case).max().unwrap_or_default();
-        let twin = known.iter().any(Type::is_national);
         if let Some(large) = known.iter().find(|of| of.name == TEXT.name) {
-            return Some(Type { twin: large.twin, case, ..TEXT });
+            return Type { twin: large.twin, case, ..TEXT };
         }
         let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
         let length = longest.and_then(|lengths| lengths.into_iter().max());
         let is_padded =
             length.is_some() && known.iter().all(|of| of.name == CHAR.name || of.name == BINARY.name);
-        return Some(Type { twin, length, case, ..if is_padded { CHAR } else { VARCHAR } });
+        let of = Type { length, case, ..if is_padded { CHAR } else { VARCHAR } };
+        return of.with_characters(known);
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
         let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));
         let scale = digits().map(|(_, scale)| scale).max().unwrap_or(0);
         let whole = digits().map(|(precision, scale)| precision - scale).max().unwrap_or(0);
         let twin = known.iter().any(|of| of.twin);
-        return Some(Type { twin, ..decimal((whole + scale).min(MOST_DIGITS), scale) });
+        return Type { twin, ..decimal((whole + scale).min(MOST_DIGITS), scale) };
     }
     // the first of those with the highest rank, with the most decimals of the second among them
-    let highest =
-        known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })?;
+    let higher = |highest: Type, of: Type| if of.rank() > highest.rank() { of } else { highest };
+    let Some(highest) = known.iter().copied().reduce(higher) else { return UNKNOWN };
     let is_finer = |of: &&Type| of.name == highest.name || of.family == Family::Time;
     let fractions = known.iter().filter(is_finer).map(|of| of.fraction);
     let most = fractions.reduce(|one, other| one.zip(other).map(|(one, other)| one.max(other))).flatten();
-    Some(if highest.name == DATETIME.name { highest } else { Type { fraction: most, ..highest } })
+    if highest.name == DATETIME.name {
+        highest
+    } else {
+        Type { fraction: most, ..highest }
+    }
 }

@@ -9,7 +9,7 @@ use super::{current, message, run};
 use crate::bind::{self, Changes, Translated, Value, Variables, Verb};
 use crate::error::Error;
 use crate::facts::session;
-use crate::facts::types::INT;
+use crate::facts::types::{INT, UNKNOWN};
 use crate::plpgsql::Step;
 use crate::postgres::{Listed, Query as Rows, Scalar};
 use crate::resolve::names::stored;
@@ -153,7 +153,7 @@ pub(super) fn fetch<'t>(
     let mut found = Vec::new();
     for (column, into) in (1..).zip(&fetch.into) {
         let of = writer.type_of(&into.name, line)?;
-        let fetched = Value::unknown(field(ROW, format!("c{column}")));
+        let fetched = Value::new(field(ROW, format!("c{column}")), UNKNOWN);
         let value = bind::assigned(fetched, of, line, writer.scope.dialect)?.sql;
         found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
     }

@@ -8,7 +8,7 @@ use super::variable::{field, variable, BODY, CALL, CONTEXT, DETAIL, ERROR};
 use super::writer::{BodyWriter, Purpose, RowCount, Rows};
 use crate::bind::{self, Value};
 use crate::error::Error;
-use crate::facts::types::{Type, MOST_FRACTION};
+use crate::facts::types::{Type, MOST_FRACTION, UNKNOWN};
 use crate::plpgsql::Step;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::schema_of;
@@ -61,7 +61,7 @@ pub(super) fn execute<'t>(
         let (scope, mut named) = writer.named();
         let value = bind::value(&value, scope, &mut named, None)?;
         values.push(value.sql.cast("text"));
-        kinds.push(Scalar::text(value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
+        kinds.push(Scalar::Text(value.of.in_tsql().map_or_else(|| String::from("text"), |of| kind(&of))));
         names.push(Scalar::text(argument.name.as_deref().unwrap_or("")));
         let output = match &argument.value {
             ArgumentValue::Output(variable) => Some(variable),
@@ -131,7 +131,7 @@ pub(super) fn execute<'t>(
 
 /// The conversion of a call's result, which `tsql.execute` calls "value", to the type of the variable.
 fn taken(writer: &BodyWriter<'_>, of: Type, line: u32) -> Result<Scalar, Error> {
-    let value = Value::unknown(Scalar::column("value"));
+    let value = Value::new(Scalar::column("value"), UNKNOWN);
     let conversion = bind::assigned(value, of, line, writer.scope.dialect)?.sql;
     Ok(Scalar::text(conversion.to_string()))
 }

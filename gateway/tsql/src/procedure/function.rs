@@ -232,7 +232,7 @@ fn rows(
     scope: &Scope,
     settings: &Settings,
 ) -> Result<(String, Vec<String>), Error> {
-    let of = header.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
+    let of = header.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), *of));
     let path = header.schemas().map(str::to_owned).collect();
     let inside = scope.schema.clone().map(|schema| Arc::new(Inside::new(schema, path, None)));
     let scope_inside = Scope {

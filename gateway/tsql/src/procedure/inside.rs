@@ -236,7 +236,7 @@ mod tests {
         fn object(&self, key: &str) -> Option<Object> {
             let mut table = Table::default();
             let catalogued = format!("\"{}\"", self.1.name).into();
-            table.add(Column { name: "dt".into(), of: Some(self.1), catalogued, ..Column::default() });
+            table.add(Column { name: "dt".into(), of: self.1, catalogued, ..Column::default() });
             (key == self.0).then(|| Object::Table(Arc::new(table)))
         }
     }

@@ -156,7 +156,7 @@ fn compiled(
 impl Header<'_> {
     /// `target`: the table of a trigger, in SQL.
     fn writer<'t>(&self, purpose: Purpose, scope: &Scope, target: Option<&str>) -> BodyWriter<'t> {
-        let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
+        let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), *of));
         let mut writer =
             BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.dialect);
         writer.scope.nulls_equal = scope.nulls_equal;

@@ -189,7 +189,7 @@ fn declare_variables<'t>(
         let of = type_names::of_variable(&declared.type_, writer.scope.dialect)?;
         writer.variables.insert(name.clone(), declared);
         writer.declare(name.clone(), of.sql());
-        writer.scope.variables.insert(name.clone(), Some(of));
+        writer.scope.variables.insert(name.clone(), of);
         if let Some(value) = &declared.value {
             assign(writer, &declared.variable, value, line, context)?;
         }

@@ -134,12 +134,12 @@ impl<'t> BodyWriter<'t> {
         purpose: Purpose,
         name: String,
         schema: String,
-        parameters: HashMap<String, Option<Type>>,
+        parameters: HashMap<String, Type>,
         dialect: &'static Dialect,
     ) -> Self {
         let mut variables = parameters;
         for own in ["@@procid", FETCH_STATUS[0], FETCH_STATUS[1]] {
-            variables.insert(String::from(own), Some(INT));
+            variables.insert(String::from(own), INT);
         }
         let scope = Scope {
             variables,
@@ -416,7 +416,7 @@ impl<'t> BodyWriter<'t> {
 
     /// The type of a variable that receives a value.
     pub(super) fn type_of(&self, name: &str, line: u32) -> Result<Type, Error> {
-        let of = self.scope.variables.get(name).copied().flatten();
+        let of = self.scope.variables.get(name).copied();
         of.filter(|_| !session::is_global(name)).ok_or_else(|| Error::undeclared(name, line))
     }
 

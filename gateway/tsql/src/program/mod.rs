@@ -14,7 +14,7 @@ pub use demanded::Demanded;
 pub use execute::{Argument, Execute, Executed, GivenTable, InsertExecute};
 pub use sql::Sql;
 
-pub use crate::bind::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
+pub use crate::bind::{Changes, Current, Filled, ListItem, Met, ResultType, Title};
 use crate::databases::Known;
 pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
@@ -43,7 +43,7 @@ pub struct Settings {
     /// `?` is a placeholder of a parameter.
     pub placeholders: bool,
     /// The variables already declared; None: the type is only PostgreSQL's.
-    pub variables: BTreeMap<String, Option<Type>>,
+    pub variables: BTreeMap<String, Type>,
     /// Tables that the text may name and that lack rows, by their names in SQL with schema.
     pub partial: BTreeMap<String, Partial>,
     /// The table of `set identity_insert … on`, by its name in SQL.
@@ -297,8 +297,8 @@ pub struct Query {
     pub limited: Option<String>,
     /// A new column whose values `set ansi_padding off` would cut.
     pub padded: Option<String>,
-    /// For a dynamic statement: the columns whose whole values are placeholders.
-    pub filled: Option<FilledBy>,
+    /// For a dynamic statement: the types that its placeholders meet.
+    pub met: BTreeMap<String, Met>,
     /// `select … for browse`
     pub browses: bool,
 }

@@ -22,9 +22,8 @@ pub enum Fired {
 
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// The declared variables, with @ in lower case, and their types; None for a placeholder, whose type PostgreSQL
-    /// infers.
-    pub variables: HashMap<String, Option<Type>>,
+    /// The declared variables, with @ in lower case, and their types.
+    pub variables: HashMap<String, Type>,
     pub dialect: &'static Dialect,
     /// A null variable or literal equals null.
     pub nulls_equal: bool,
@@ -95,10 +94,10 @@ impl Scope {
     }
 
     /// The type of a variable. Error 137 if there is none.
-    pub fn type_of(&self, name: &str, line: u32) -> Result<Option<Type>, Error> {
+    pub fn type_of(&self, name: &str, line: u32) -> Result<Type, Error> {
         if let Some(of) = self.variables.get(name) {
             return Ok(*of);
         }
-        session::variable(name).map(Some).ok_or_else(|| Error::undeclared(name, line))
+        session::variable(name).ok_or_else(|| Error::undeclared(name, line))
     }
 }
