@@ -322,49 +322,47 @@ const BESIDE: [(&str, &str); 8] = [
     ("timestamptz", "datetime2"),
 ];
 
-/// The rows of tsql.refused_operators.
+const OPERATORS: [&str; 11] = ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"];
+
+/// The rows of tsql.refused_operators: the operators of two types that have the same error, with `%s` for their verb.
 fn refused_operators() -> String {
-    let mut rows = Vec::new();
-    for operator in ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"] {
-        for (left, left_type) in BESIDE {
-            for (right, right_type) in BESIDE {
-                if !DISTINCT.contains(&left) && !DISTINCT.contains(&right) {
-                    continue;
-                }
-                let [Some(l), Some(r)] = [left_type, right_type].map(type_names::declared) else { continue };
-                if let Some((number, text)) = operator_error(operator, l, r) {
-                    rows.push(format!("  ('{operator}', '{left}', '{right}', {number}, '{text}')"));
+    let mut rows: Vec<([&str; 2], i32, String, Vec<&str>)> = Vec::new();
+    for (left, left_type) in BESIDE {
+        for (right, right_type) in BESIDE {
+            if !DISTINCT.contains(&left) && !DISTINCT.contains(&right) {
+                continue;
+            }
+            let [Some(l), Some(r)] = [left_type, right_type].map(type_names::declared) else { continue };
+            for operator in OPERATORS {
+                let Some((number, text)) = operator_error(operator, l, r) else { continue };
+                let text = text.replace(&format!("{} operator", verb(operator)), "%s operator");
+                match rows.last_mut().filter(|row| row.0 == [left, right] && row.2 == text) {
+                    Some(row) => row.3.push(operator),
+                    None => rows.push(([left, right], number, text, vec![operator])),
                 }
             }
         }
     }
-    rows.join(",\n")
+    let row = |([left, right], number, text, operators): &([&str; 2], i32, String, Vec<&str>)| {
+        format!("  ('{}', '{left}', '{right}', {number}, '{text}')", operators.join(" "))
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join(",\n")
 }
 
 /// The same as functions of schema tsql, for types that only PostgreSQL knows.
 pub fn sql() -> String {
-    let mut branches = String::new();
-    for (dialect, chart) in [("not sybase", &SQL_SERVER), ("sybase", &ASE)] {
-        for (source, name) in CLASSES {
-            for number in [CLASH, NOT_BY_ITSELF] {
-                let targets: Vec<String> = CLASSES
-                    .iter()
-                    .filter(|(target, _)| assignment_error(source, *target, chart) == Some(number))
-                    .map(|(_, target)| format!("'{target}'"))
-                    .collect();
-                if !targets.is_empty() {
-                    let targets = targets.join(", ");
-                    branches.push_str(&format!(
-                        "    when {dialect} and source = '{name}' and target in ({targets})\n      then {number}\n"
-                    ));
-                }
-            }
-        }
-    }
+    let row = |((_, name), (sql_server, ase)): ((Class, &str), (&str, &str))| {
+        format!("  when '{name}' then case when sybase then '{ase}' else '{sql_server}' end\n")
+    };
+    let chart: String = CLASSES.into_iter().zip(SQL_SERVER.into_iter().zip(ASE)).map(row).collect();
+    let verbs = OPERATORS.map(|operator| format!("('{operator}', '{}')", verb(operator)));
     include_str!("conversions.sql")
-        .replace("{branches}", &branches)
+        .replace("{chart}", &chart)
+        .replace("{classes}", &CLASSES.map(|(_, name)| name).join(","))
         .replace("{operators}", &refused_operators())
+        .replace("{verbs}", &verbs.join(", "))
         .replace("{clash}", &CLASH.to_string())
         .replace("{clashing}", &message(CLASH, "%s", "%s"))
+        .replace("{by_convert}", &NOT_BY_ITSELF.to_string())
         .replace("{not_by_itself}", &message(NOT_BY_ITSELF, "%s", "%s"))
 }

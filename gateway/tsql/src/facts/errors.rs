@@ -7,7 +7,7 @@
 //!
 //! Compiled procedures need the same facts in PostgreSQL: `sql` writes functions of schema tsql that return them.
 
-use super::message_forms::{MessageForm, FORMS, FUNCTION};
+use super::message_forms::{FORMS, FUNCTION};
 use super::variants;
 
 /// The unit that an error ends.
@@ -248,7 +248,7 @@ pub fn sql() -> String {
     };
     let ranges_of_domains: String = RANGES
         .iter()
-        .map(|(name, number)| format!("    when constraint_ = '{name}' then 'S{number:04}'\n"))
+        .map(|(name, number)| format!("      when constraint_ = '{name}' then 'S{number:04}'\n"))
         .collect();
     let ranges_that = |which: fn(Ends) -> bool| {
         let those = OF_TSQL.iter().filter(|(.., ends)| which(*ends));
@@ -264,51 +264,20 @@ pub fn sql() -> String {
         OF_ASE.iter().map(|(number, own)| format!("    when {number} then {own}\n")).collect();
     let dooming = |ends: Ends| ends == Ends::Transaction;
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let behind = |form: &MessageForm| format!("substr(message, {})", form.before.chars().count() + 1);
-    let has_form = |form: &MessageForm| {
-        let begins = format!("starts_with(message, {})", literal(form.before));
-        let begins = match form.before {
-            FUNCTION => format!("{begins} and strpos(split_part(message, '(', 1), '.') = 0"),
-            _ => begins,
-        };
-        match form.after {
-            "" => begins,
-            after => format!("{begins} and strpos({}, {}) > 0", behind(form), literal(after)),
-        }
-    };
-    let texts: String = FORMS
+    let or_null = |text: Option<String>| text.map_or_else(|| String::from("null"), |text| literal(&text));
+    let forms: Vec<String> = FORMS
         .iter()
-        .filter_map(|form| {
-            let number = form.number?;
-            let state = form.sqlstate;
-            Some(format!("    when sqlstate = '{state}' and {} then 'S{number:04}'\n", has_form(form)))
-        })
-        .collect();
-    let words: String = FORMS
-        .iter()
-        .filter_map(|form| {
-            let words = form.words?;
-            let name = match form.after {
-                "" => String::from("''"),
-                after => format!("split_part({}, {}, 1)", behind(form), literal(after)),
-            };
-            let name = match words.contains('^') {
-                true => format!("'^', trim(both '\"' from regexp_replace({name}, '^.*\\.', ''))"),
-                false => format!("'%', {name}"),
-            };
-            Some(format!(
-                "    when sqlstate in ('{}', own) and {}\n      then replace({}, {name})\n",
-                form.sqlstate,
-                has_form(form),
-                literal(words)
-            ))
+        .map(|form| {
+            let texts = [form.sqlstate, form.before, form.after].map(literal).join(", ");
+            let own = form.number.map(|number| format!("S{number:04}"));
+            format!("  ({texts}, {}, {})", or_null(own), or_null(form.words.map(String::from)))
         })
         .collect();
     include_str!("errors.sql")
-        .replace("{words}", &words)
+        .replace("{forms}", &forms.join(",\n"))
+        .replace("{function}", FUNCTION)
         .replace("{numbers}", &numbers)
         .replace("{range_states}", &ranges_of_domains)
-        .replace("{texts}", &texts)
         .replace("{in_ase}", &in_ase)
         .replace("{duplicate}", DUPLICATE)
         .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
