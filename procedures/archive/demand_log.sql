@@ -1,10 +1,5 @@
-create or replace function ringlog.demand_log(relation text, from_time timestamptz, to_time timestamptz)
-returns boolean
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
+create or replace function ringlog.demand_log(relation text, from_time timestamptz, to_time timestamptz) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 declare
@@ -27,7 +22,6 @@ begin
   return true;
 end
 $$;
-
 comment on function ringlog.demand_log is
 $$True when all rows of a log ("log"."table") from from_time (inclusive) to to_time (exclusive) are in PostgreSQL; null: the
 caller does not know the bound. Error: some of these weeks are in the archive (RL003). Where from_time is not known, rows

@@ -2,11 +2,8 @@ create or replace function ringlog.demand_online(
   table_name text,
   from_time timestamptz,
   to_time timestamptz
-)
-returns boolean
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
@@ -31,7 +28,6 @@ begin
   return true;
 end
 $$;
-
 comment on function ringlog.demand_online is
 $$True when all rows of a table's log from from_time (inclusive) to to_time (exclusive) are in PostgreSQL. Error: some
 weeks are in the archive (RL003); the message lists them and the command that recalls them.$$;

@@ -1,10 +1,5 @@
-create or replace function ringlog.list_archived(table_name text)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set timezone = 'UTC'
-set datestyle = 'ISO'
+create or replace function ringlog.list_archived(table_name text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
 as $$
 #variable_conflict use_variable
 declare
@@ -53,7 +48,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.list_archived is
 $$Writes the digest of the list of archived files into the definition of log.<table> and archive.<table>, so that a query
 of any snapshot finds a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived

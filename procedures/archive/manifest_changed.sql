@@ -1,8 +1,5 @@
-create or replace function ringlog.manifest_changed()
-returns trigger
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.manifest_changed() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tg_table_name = 'history' then
@@ -29,6 +26,5 @@ begin
   return null;
 end
 $$;
-
 comment on function ringlog.manifest_changed is
 $$Trigger of the manifest and of the archive's folder: see list_archived.$$;

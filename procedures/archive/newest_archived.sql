@@ -1,8 +1,6 @@
 create or replace function ringlog.newest_archived(table_name text, number integer, at timestamptz)
 returns table ("time" bigint, value text, severity smallint, status smallint)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 begin
@@ -16,7 +14,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.newest_archived is
 $$The newest sample of a signal of a table of samples in its archived weeks that is not later than a time, from the files.
 Error: PostgreSQL does not reach the archive server (RL003).$$;

@@ -1,8 +1,6 @@
 create or replace function ringlog.reads_archive(table_name text, from_time timestamptz, to_time timestamptz)
 returns boolean
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 -- as demand_online: planning would take longer than the query
 set plan_cache_mode = force_generic_plan
 as $$
@@ -18,7 +16,6 @@ begin
   );
 end
 $$;
-
 comment on function ringlog.reads_archive is
 $$Whether log.<table> reads the archive for its rows from from_time (inclusive) to to_time (exclusive). Error: it should,
 and PostgreSQL does not reach the archive server (see demand_online).$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.view_archive(table_name text, archived text)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.view_archive(table_name text, archived text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -48,7 +45,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.view_archive is
 $$Adds the rows of this table of archived weeks, in schema archive_files, to log.<table>. Nobody can update such a view,
 nor lock its rows.$$;

@@ -1,7 +1,5 @@
-create or replace function ringlog.view_samples(table_name text, archived text default null)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.view_samples(table_name text, archived text default null) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   kind text;
@@ -33,7 +31,6 @@ begin
   ) end;
 end
 $$;
-
 comment on function ringlog.view_samples is
 $$Makes log.<table> of a table of samples: the samples of its blocks, and with `archived` those of this table of archived
 weeks, in schema archive_files, too.$$;

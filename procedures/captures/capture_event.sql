@@ -9,9 +9,7 @@ create or replace function ringlog.capture_event(
   late double precision default 3600,
   out capture integer
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
@@ -65,7 +63,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.capture_event is
 $$Keeps the rows of tables around a moment, from `before` seconds before `at` to `after` seconds after it, in
 capture.<table>; returns the capture's number. `tables` are names of tables and groups, separated by commas. The rows that

@@ -1,8 +1,6 @@
 create or replace function ringlog.captured_signals(capture integer)
 returns table (signal text, table_name text, column_name text, type text, is_of_samples boolean, "time" timestamptz)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select known.signal, each.table_name, known.column_name, known.type, each.is_of_samples, event."time"
   from ringlog.capture as event
@@ -12,7 +10,6 @@ as $$
   where event.number = captured_signals.capture
   order by each.table_name, known.signal
 $$;
-
 comment on function ringlog.captured_signals is
 $$The signals of a capture as they were named when it was registered, and the columns that have them in capture.<table>;
 of a table of samples the column is the signal's number. Time is the event's.$$;

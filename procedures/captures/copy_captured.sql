@@ -1,7 +1,5 @@
-create or replace function ringlog.copy_captured(table_name text)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.copy_captured(table_name text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -75,7 +73,6 @@ begin
   where each.capture = any(captures) and each.table_name = table_name and event.number = each.capture;
 end
 $$;
-
 comment on function ringlog.copy_captured is
 $$Copies the rows that a table has now, of the ring and of the log, for its captures that are due, and says when to look
 again.$$;

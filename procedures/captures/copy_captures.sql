@@ -1,7 +1,5 @@
-create or replace function ringlog.copy_captures()
-returns boolean
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.copy_captures() returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -37,7 +35,6 @@ begin
   return true;
 end
 $$;
-
 comment on function ringlog.copy_captures is
 $$Housekeeping of captures: deletes an expired one, or copies the rows of the table that is due first. Returns false when
 there is nothing to do.$$;

@@ -1,7 +1,5 @@
-create or replace function ringlog.delete_captured(number integer)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.delete_captured(number integer) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -17,6 +15,5 @@ begin
   delete from ringlog.capture as each where each.number = number;
 end
 $$;
-
 comment on function ringlog.delete_captured is
 $$Deletes a capture and its rows.$$;

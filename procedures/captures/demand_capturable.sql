@@ -1,8 +1,5 @@
-create or replace function ringlog.demand_capturable(tables text, begins timestamptz, ends timestamptz)
-returns text[]
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.demand_capturable(tables text, begins timestamptz, ends timestamptz) returns text[]
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -61,6 +58,5 @@ begin
   return wanted;
 end
 $$;
-
 comment on function ringlog.demand_capturable is
 $$The tables that these names and groups mean. Errors: see capture_event.$$;

@@ -1,9 +1,5 @@
-create or replace function ringlog.forget_capture(capture integer)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+create or replace function ringlog.forget_capture(capture integer) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_variable
 begin
@@ -15,7 +11,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.forget_capture is
 $$Deletes a capture and its rows. Error: there is no such capture (42704).$$;
 

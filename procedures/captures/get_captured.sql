@@ -1,8 +1,6 @@
 create or replace function ringlog.get_captured(capture integer, signal text)
 returns table ("time" timestamptz, seconds double precision, value double precision)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -32,7 +30,6 @@ begin
   ) using capture, captured."time";
 end
 $$;
-
 comment on function ringlog.get_captured is
 $$The values of a signal in a capture, oldest first; seconds are counted from the event. A null value is a row without a
 reading; a bit is 0 or 1. Other signals are read by select from capture.<table>. Errors: no such capture, or it has no

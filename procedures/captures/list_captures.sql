@@ -1,12 +1,9 @@
-create or replace function ringlog.list_captures(pattern text default '%')
-returns table (
+create or replace function ringlog.list_captures(pattern text default '%') returns table (
   capture integer, name text, "time" timestamptz, begins timestamptz, ends timestamptz, late_until timestamptz,
   expires timestamptz, note text, login text, program text, table_name text, is_of_samples boolean, rows bigint,
   state text, filtered text, lost text, trouble text
 )
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select
     event.number, event.name, event."time", event.begins, event.ends, event.late_until, event.expires, event.note,
@@ -22,7 +19,6 @@ as $$
   where event.name like list_captures.pattern and ringlog.reads_captured(each.table_name)
   order by event.number, each.table_name
 $$;
-
 comment on function ringlog.list_captures is
 $$The captures whose name is like the pattern, a row for each table that the caller may read. Rows are those copied until
 now; filtered has the policies of samples at their source, lost what the ring may have lost, trouble the latest error.$$;

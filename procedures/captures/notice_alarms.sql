@@ -1,7 +1,5 @@
-create or replace function ringlog.notice_alarms(since timestamptz)
-returns setof text
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.notice_alarms(since timestamptz) returns setof text
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -89,7 +87,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.notice_alarms is
 $$Housekeeping of captures: registers an event for each rule of the facility file of which a signal has left its alarm limits
 since this time. Returns a line for each event that was refused.$$;

@@ -1,6 +1,5 @@
 create or replace function ringlog.store_captured(table_name text, is_of_samples boolean, out columns text)
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -49,7 +48,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.store_captured is
 $$Makes capture.<table>, or adds the columns that its table has now. Returns the columns to copy, quoted. Error: a column
 of earlier captures has another type (42804).$$;

@@ -9,9 +9,7 @@ create or replace function ringlog.comparison_spans(
   out holds tstzmultirange,
   out fails tstzmultirange
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -126,7 +124,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.comparison_spans is
 $$When a comparison of a signal with one of `numbers`, or with `word`, holds and when it fails, from from_time (inclusive) to
 to_time (exclusive). It reads summaries where minimum and maximum of a span decide, and rows elsewhere; a value lasts as in

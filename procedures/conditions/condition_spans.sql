@@ -3,11 +3,8 @@ create or replace function ringlog.condition_spans(
   from_time timestamptz,
   to_time timestamptz,
   gap double precision default null
-)
-returns tstzmultirange
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns tstzmultirange
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -106,7 +103,6 @@ begin
   return held[1];
 end
 $$;
-
 comment on function ringlog.condition_spans is
 $$The times from from_time (inclusive) to to_time (exclusive), or now, when a condition holds (condition_steps; null: always). A value lasts until
 the signal's next row, until it is `gap` seconds old, or until the signal is retired. Where a signal has no value (before its first

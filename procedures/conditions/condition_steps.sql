@@ -1,8 +1,6 @@
 create or replace function ringlog.condition_steps(condition text)
 returns table (step text, signal text, operator text, number double precision, word text, place integer)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -95,7 +93,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.condition_steps is
 $$A condition in the order of its evaluation: the comparisons of a signal with a number or a text, and `and`, `or` (of the last two
 results) and `not`. `not` binds more tightly than `and`, `and` than `or`. `place` is the character of the condition. Error: a text

@@ -5,9 +5,7 @@ create or replace function ringlog.dense_spans(
   gap interval,
   out spans tstzmultirange
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -59,7 +57,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.dense_spans is
 $$Times in which, as summaries show, the next number of a signal always comes before the last is `gap` old: the spans of the
 summaries that have numbers, of the longest level of at most half of `gap`, follow each other closely enough.$$;

@@ -5,11 +5,8 @@ create or replace function ringlog.get_distribution_while(
   to_time timestamptz default now(),
   percents text default '5,50,95',
   gap double precision default null
-)
-returns table (percent double precision, value double precision, time_mean double precision)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (percent double precision, value double precision, time_mean double precision)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -32,7 +29,6 @@ begin
     where whole.quantiles is not null;
 end
 $$;
-
 comment on function ringlog.get_distribution_while is
 $$The percentiles of a signal's values, as get_distribution returns them, of the times in which a condition of signals holds
 (get_spans; null: always), and the mean weighted by duration of get_statistics_while. It reads the rows. Errors: those of

@@ -5,8 +5,7 @@ create or replace function ringlog.get_statistics_while(
   to_time timestamptz default now(),
   gap double precision default null,
   weighted boolean default false
-)
-returns table (
+) returns table (
   n bigint,
   min double precision,
   max double precision,
@@ -20,8 +19,7 @@ returns table (
   seconds double precision,
   time_mean double precision
 )
-language sql
-stable
+language sql stable
 as $$
   select figures.*
   from ringlog.condition_spans(
@@ -32,7 +30,6 @@ as $$
     get_statistics_while.gap, get_statistics_while.weighted
   ) as figures
 $$;
-
 comment on function ringlog.get_statistics_while is
 $$One row: the figures of get_statistics for a signal's values of the times in which a condition of signals holds (get_spans), and
 the duration of these times in seconds (null: it never holds). With `weighted` also the mean weighted by duration: a number is held

@@ -5,8 +5,7 @@ create or replace function ringlog.get_trend_while(
   to_time timestamptz default now(),
   points integer default 1000,
   gap double precision default null
-)
-returns table (
+) returns table (
   "time" timestamptz,
   n bigint,
   min double precision,
@@ -17,8 +16,7 @@ returns table (
   nans bigint,
   nulls bigint
 )
-language sql
-stable
+language sql stable
 as $$
   select trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last, trend.nans, trend.nulls
   from ringlog.bins_of_trends(
@@ -29,7 +27,6 @@ as $$
     bins.signals, bins.begins, bins.ends, bins.width, bins.origin, false, spans.within
   ) as trend
 $$;
-
 comment on function ringlog.get_trend_while is
 $$The trend of a signal, as get_trend returns it, of its values in the times in which a condition of signals holds (get_spans).
 Errors: those of get_trend and get_spans.$$;

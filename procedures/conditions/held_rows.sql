@@ -1,8 +1,6 @@
 create or replace function ringlog.held_rows(name text, parts tstzmultirange, gap interval)
 returns table (part integer, begins timestamptz, ends timestamptz, number double precision, word text, is_carried boolean)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -94,7 +92,6 @@ begin
   ) using opens, closes, gap, newest_time, newest_number, newest_word;
 end
 $$;
-
 comment on function ringlog.held_rows is
 $$The rows of a signal in these parts of time, each with the time for which it is held: to the next row, to the part's end, or for
 `gap`, whichever is first. `number` is null for NaN and for no reading; of texts `word`. The first part has the newest row before

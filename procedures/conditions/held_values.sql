@@ -4,11 +4,8 @@ create or replace function ringlog.held_values(
   to_time timestamptz,
   within tstzmultirange,
   gap double precision default null
-)
-returns table (begins timestamptz, ends timestamptz, value double precision)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (begins timestamptz, ends timestamptz, value double precision)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -25,7 +22,6 @@ begin
     where held.number is not null and greatest(held.begins, opens[span]) < least(held.ends, closes[span]);
 end
 $$;
-
 comment on function ringlog.held_values is
 $$The numbers of a signal from from_time (inclusive) to to_time (exclusive), each with the parts of these times (`within`) for which
 it is held: until the next row, for at most `gap` seconds. NaN and no reading hold nothing.$$;

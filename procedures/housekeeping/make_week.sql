@@ -1,12 +1,7 @@
 create or replace function ringlog.make_week(table_name text, start timestamptz, now timestamptz default now())
 returns bigint
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set timezone = 'UTC'
-set datestyle = 'ISO'
-set client_min_messages = 'warning'
-set lock_timeout = '2s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
+set client_min_messages = 'warning' set lock_timeout = '2s'
 as $$
 #variable_conflict use_variable
 declare
@@ -108,7 +103,6 @@ begin
   return moved + later;
 end
 $$;
-
 comment on function ringlog.make_week is
 $$Makes the partition of a log for the week that begins at this time, a Monday 00:00 UTC, and moves its rows from the
 default partition there. Returns their number; null when the partition exists, or the week is in the archive or past

@@ -1,7 +1,6 @@
 create or replace function ringlog.mark_summaries(table_name text, place regclass, start timestamptz, finish timestamptz)
 returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   level constant integer := (
@@ -18,7 +17,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.mark_summaries is
 $$Marks the summaries of rows that have moved to another partition, so that they are made again: a snapshot from before
 the move finds the rows in neither partition.$$;

@@ -1,9 +1,5 @@
-create or replace function ringlog.mend_ring(message text)
-returns boolean
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set client_min_messages = 'warning'
+create or replace function ringlog.mend_ring(message text) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp set client_min_messages = 'warning'
 -- a caller whose wait times out gets its original error, and calls again
 set lock_timeout = '2s'
 as $$
@@ -125,7 +121,6 @@ begin
   return true;
 end
 $$;
-
 comment on function ringlog.mend_ring is
 $$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files; not if
 all pages of the named table can be read. Rows that cannot be read are empty until `ringlog refill`. Returns whether the

@@ -1,7 +1,5 @@
-create or replace function ringlog.merge_samples(table_name text)
-returns integer
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.merge_samples(table_name text) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -83,7 +81,6 @@ begin
   return merged;
 end
 $$;
-
 comment on function ringlog.merge_samples is
 $$Merges the blocks of each signal of a table of samples, for the first hour that needs it and has been over for ten
 minutes: an hour with late samples, or the first one that was never merged; not in a week that is archived. Returns the number of signals merged; null

@@ -1,7 +1,5 @@
-create or replace function ringlog.note_damage(work text, table_name text, message text)
-returns text
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.note_damage(work text, table_name text, message text) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -15,7 +13,6 @@ begin
   return sentence;
 end
 $$;
-
 comment on function ringlog.note_damage is
 $$Records that a step of housekeeping has failed for a table, with PostgreSQL's message. Returns the message with the
 damaged place.$$;

@@ -1,7 +1,5 @@
-create or replace function ringlog.record_late_row()
-returns trigger
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.record_late_row() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tg_argv[0] = 'signal' then
@@ -12,7 +10,6 @@ begin
   return null;
 end
 $$;
-
 comment on function ringlog.record_late_row is
 $$Trigger of log partitions that are being copied: records the key of each row that arrives meanwhile. With
 the argument 'signal' they are blocks of samples.$$;

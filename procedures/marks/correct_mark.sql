@@ -1,11 +1,8 @@
 create or replace function ringlog.correct_mark(
   mark integer, text text default null, "time" timestamptz default null, until timestamptz default null,
   names text default null
-)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
@@ -16,7 +13,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.correct_mark is
 $$Stores another version of a mark, also of a withdrawn one, which is shown again; null: as before. mark_history has all
 versions. Errors: as add_mark, no such mark (42704).$$;

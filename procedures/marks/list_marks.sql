@@ -1,13 +1,10 @@
 create or replace function ringlog.list_marks(
   from_time timestamptz default '-infinity', to_time timestamptz default 'infinity', names text default null
-)
-returns table (
+) returns table (
   mark integer, "time" timestamptz, until timestamptz, text text, signals text[], version integer, login text,
   program text, made timestamptz
 )
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select each.number, each."time", each.until, each.text, each.signals, each.version, each.login, each.program, each.made
   from ringlog.mark as each
@@ -17,7 +14,6 @@ as $$
     and not exists (select from ringlog.mark as later where later.number = each.number and later.version > each.version)
   order by each."time", each.number
 $$;
-
 comment on function ringlog.list_marks is
 $$The marks that touch a time, by their time; with `names`, one a line, those of these signals and of all. Login, program and
 made are those of the latest version.$$;

@@ -1,9 +1,7 @@
 create or replace function ringlog.record_mark(
   procedure text, number integer, "time" timestamptz, until timestamptz, text text, names text, withdrawn boolean
-)
-returns integer
-language plpgsql
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -46,6 +44,5 @@ begin
   return number;
 end
 $$;
-
 comment on function ringlog.record_mark is
 $$Stores a mark (number null), or its next version, in which null means: as before. Returns its number.$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.withdraw_mark(mark integer, reason text default null)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.withdraw_mark(mark integer, reason text default null) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
@@ -11,7 +8,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.withdraw_mark is
 $$Withdraws a mark: list_marks no longer has it, mark_history has it with the reason as its last text. Error: no such mark
 (42704).$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.demand_here(names text[])
-returns void
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.demand_here(names text[]) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -30,7 +27,6 @@ begin
   raise exception 'signal ''%'' is on another server', asked[1] using errcode = 'RL006', detail = nodes[1];
 end
 $$;
-
 comment on function ringlog.demand_here is
 $$Does nothing when these signals are on this server or do not exist. Errors: they are on a node (RL006, whose detail is
 the node), or on several servers (22023).$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.demand_table_here(table_name text)
-returns void
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.demand_table_here(table_name text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -14,7 +11,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.demand_table_here is
 $$Does nothing when this table is on this server or does not exist. Error: it is on a node (RL006, whose detail is the
 node).$$;

@@ -1,7 +1,5 @@
-create or replace function ringlog.node_of_tables(names text[])
-returns text
-language plpgsql
-stable
+create or replace function ringlog.node_of_tables(names text[]) returns text
+language plpgsql stable
 as $$
 #variable_conflict use_variable
 declare
@@ -68,7 +66,6 @@ begin
   return of_node;
 end
 $$;
-
 comment on function ringlog.node_of_tables is
 $$The node that has all of these tables, whose names are as in SQL; null: none is on a node. Names of tables that do not
 exist are ignored. Error (0A000): they are on several servers.$$;

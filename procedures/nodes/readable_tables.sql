@@ -1,8 +1,5 @@
-create or replace function ringlog.readable_tables()
-returns setof text
-language sql
-stable
-parallel safe
+create or replace function ringlog.readable_tables() returns setof text
+language sql stable parallel safe
 as $$
   select substr(proname, 5)
   from pg_catalog.pg_proc
@@ -10,7 +7,6 @@ as $$
     and proname like 'get\_%'
     and has_function_privilege(oid, 'execute')
 $$;
-
 comment on function ringlog.readable_tables is
 $$The tables of any server that the caller may read: those whose procedure get_<table> the caller may execute.$$;
 

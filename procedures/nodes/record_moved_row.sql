@@ -1,7 +1,5 @@
-create or replace function ringlog.record_moved_row()
-returns trigger
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.record_moved_row() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into ringlog.moved_row (table_name, "time", seq_no, chosen)
@@ -13,7 +11,6 @@ begin
   return null;
 end
 $$;
-
 comment on function ringlog.record_moved_row is
 $$Trigger of a log that moves to another server: records the key of each row that arrives meanwhile, and
 whether put chose its seq_no.$$;

@@ -1,9 +1,6 @@
 create or replace function {procedure}(from_time timestamptz, to_time timestamptz default 'infinity')
 returns table ({key_arguments}, change_kind text, column_name text, value_before text, value_after text)
-language plpgsql
-volatile
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 begin
@@ -26,7 +23,6 @@ begin
     order by {key_either}, cell.column_name;
 end
 $$;
-
 comment on function {procedure} is
 $$The differences between two times (to_time omitted: now): a line for each value of each row, which was added, removed
 or changed, with the value at from_time and the one at to_time as text.$$;

@@ -1,9 +1,5 @@
-create or replace function {procedure}("time" timestamptz, {optional_key})
-returns setof {now}
-language plpgsql
-volatile
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+create or replace function {procedure}("time" timestamptz, {optional_key}) returns setof {now}
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 begin
@@ -21,7 +17,6 @@ begin
     order by {stored_key};
 end
 $$;
-
 comment on function {procedure} is
 $$The rows with this key as they were at a time. The result for a past time is always the same: a change in progress is
 waited for. A future time is read as now. Errors: no time (22004), another transaction has been changing parameters for

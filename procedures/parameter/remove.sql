@@ -5,10 +5,7 @@ create or replace function {procedure}(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -34,7 +31,6 @@ begin
   end if;
 end
 $$;
-
 comment on function {procedure} is
 $$Removes a row from the current rows; its history remains. version as for changing it. Errors: no such row (P0002),
 another session has changed it first (40001).$$;

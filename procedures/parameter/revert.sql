@@ -6,10 +6,7 @@ create or replace function {procedure}(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -46,7 +43,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function {procedure} is
 $$Sets the rows with this key to their state at a time, as one change: rows added since are removed, rows removed since
 are added again. Returns the number of changed rows, and number and time of the change; null when nothing has changed.

@@ -6,10 +6,7 @@ create or replace function {procedure}(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_variable
 declare
@@ -31,7 +28,6 @@ begin
   from {store}(before, wanted, version, comment) as done;
 end
 $$;
-
 comment on function {procedure} is
 $$Changes a row, or adds it. A column that is omitted or null is not changed; `clear` is a list, with commas, of columns
 that become null. version is the one that was read with the row, 0 for a row that must not exist yet, null for any; the

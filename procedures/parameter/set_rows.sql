@@ -5,10 +5,7 @@ create or replace function {procedure}(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_variable
 declare
@@ -59,7 +56,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function {procedure} is
 $$Changes several rows as one change, all of them or none: a JSON array of objects, each with the row's key, the columns
 that change (null sets null) and, optionally, the version that was read. Returns the number of changed rows, and number

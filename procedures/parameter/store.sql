@@ -7,8 +7,7 @@ create or replace function {procedure}(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -42,7 +41,6 @@ begin
   values ({wanted_key}, version, change, tstzrange(changed, null), {wanted_data});
 end
 $$;
-
 comment on function {procedure} is
 $$Replaces the current row `before` by `wanted`. The caller holds the lock of parameters. Only the procedures that
 change this table call it.$$;

@@ -1,8 +1,5 @@
-create or replace function {procedure}(n integer default 1)
-returns setof {ring}
-language sql
-stable
-parallel safe
+create or replace function {procedure}(n integer default 1) returns setof {ring}
+language sql stable parallel safe
 as $$
   select ring.*
   from {ring} as ring
@@ -10,7 +7,6 @@ as $$
   order by ring."time" desc, ring.seq_no desc
   limit {this}.n
 $$;
-
 comment on function {procedure} is
 $$The latest n rows of the ring, newest first; rows never written are left out. n null: all of them.$$;
 

@@ -1,8 +1,5 @@
-create or replace function {procedure}(at timestamptz)
-returns setof {ring}
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function {procedure}(at timestamptz) returns setof {ring}
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -51,7 +48,6 @@ begin
   end if;
 end
 $$;
-
 comment on function {procedure} is
 $$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
 Error: the row may be in an archive that PostgreSQL cannot read (RL003).$$;

@@ -7,9 +7,7 @@ create or replace function {procedure}(
   out repeated bigint,
   out refused bigint
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -164,7 +162,6 @@ begin
   where import.table_name = {table} and import.file = _file;
 end
 $$;
-
 comment on function {procedure} is
 $$Stores the rows of pg_temp.<table>, which follow this number of rows of a file, as successive calls of put would, and
 records the position, in one transaction: see begin_import. `_numbered`: their seq_no is the file's own; otherwise a row

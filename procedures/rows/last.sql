@@ -1,7 +1,5 @@
 create or replace function {procedure}(out seq_no integer, out "time" timestamptz)
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 as $$
   select newest.seq_no, newest."time"
   from {ring} as newest
@@ -13,7 +11,6 @@ as $$
     newest.seq_no desc
   limit 1
 $$;
-
 comment on function {procedure} is
 $$seq_no and time of the latest row of the ring, null for a ring that was never written: a writer continues after it.$$;
 

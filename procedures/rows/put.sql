@@ -1,8 +1,5 @@
-create or replace function {procedure}(r {ring})
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function {procedure}(r {ring}) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -123,7 +120,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function {procedure} is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
 both in one transaction. Returns 0. Without seq_no the row gets the number after the last row received; a row whose

@@ -1,8 +1,5 @@
-create or replace function {procedure}(rows text, _epoch bigint)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function {procedure}(rows text, _epoch bigint) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -20,7 +17,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function {procedure} is
 $$Stores many rows as put_<table>_claimed stores one, in their order, all of them or none: for the rows that a writer
 sends after an outage. `rows` is a JSON array of objects with seq_no, time and columns by their names; an omitted column

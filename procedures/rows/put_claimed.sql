@@ -1,8 +1,5 @@
-create or replace function {procedure}(r {ring}, _epoch bigint)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function {procedure}(r {ring}, _epoch bigint) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 begin
@@ -17,7 +14,6 @@ begin
   return {put}(r);
 end
 $$;
-
 comment on function {procedure} is
 $$Stores a row as put does, for the writer that has the table's claim: see claim_writer, which returns the epoch.
 Errors: those of put, and another writer has taken the table over (RL001); they write nothing.$$;

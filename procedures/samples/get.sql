@@ -4,10 +4,8 @@ create or replace function {procedure}(
   to_time timestamptz default null,
   max_rows integer default null,
   _number integer default null
-)
-returns table ("time" timestamptz, nanoseconds smallint, value {type}, severity smallint, status smallint)
-language sql
-stable
+) returns table ("time" timestamptz, nanoseconds smallint, value {type}, severity smallint, status smallint)
+language sql stable
 as $$
   select each."time", each.nanoseconds, each.value, each.severity, each.status
   from {every_sample} as each
@@ -27,7 +25,6 @@ as $$
   order by each."time", each.nanoseconds
   limit {this}.max_rows
 $$;
-
 comment on function {procedure} is
 $$The samples of a signal of the table from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
 them; a bound that is omitted or null does not limit. nanoseconds are those below a microsecond; a null value is no

@@ -1,9 +1,7 @@
-create or replace function {procedure}(at timestamptz default 'infinity', _number integer default null)
-returns table (
+create or replace function {procedure}(at timestamptz default 'infinity', _number integer default null) returns table (
   signal text, "time" timestamptz, nanoseconds smallint, value {type}, severity smallint, status smallint
 )
-language sql
-stable
+language sql stable
 as $$
   select
     known.signal, ringlog.moment(newest."time"), (newest."time" % 1000)::smallint, newest.value,
@@ -46,7 +44,6 @@ as $$
   where known.table_name = {table} and ({this}._number is null or known.number = {this}._number)
   order by 1
 $$;
-
 comment on function {procedure} is
 $$The newest sample of each signal of the table that is not later than a time, also of
 archived weeks; signals without one have no row.$$;

@@ -1,9 +1,5 @@
-create or replace function {procedure}()
-returns table (signal text, number integer, state text, "time" timestamptz)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function {procedure}() returns table (signal text, number integer, state text, "time" timestamptz)
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select known.signal, known.number, known.state, coalesce(newest."time", ringlog.moment(archived."time"))
   from ringlog.sample_signal as known
@@ -14,7 +10,6 @@ as $$
   where known.table_name = {table} and known.state <> 'retired'
   order by 1
 $$;
-
 comment on function {procedure} is
 $$The signals of the table that writers may write, with the number by which put_<table>_batch knows each, its state
 (active or paused), and the time of its newest sample.$$;

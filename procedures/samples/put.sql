@@ -5,18 +5,14 @@ create or replace function {procedure}(
   severity smallint default 0,
   status smallint default 0,
   nanoseconds smallint default 0
-)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 begin
   return {claimed}(signal, "time", value, severity, status, nanoseconds, null);
 end
 $$;
-
 comment on function {procedure} is
 $$Stores a sample of a signal of the table: its time, value (null: no reading), EPICS's alarm severity and status, and
 the nanoseconds of the time below a microsecond. The same sample may be sent any number of times and is stored once.

@@ -6,11 +6,8 @@ create or replace function {procedure}(
   statuses smallint[] default null,
   _epoch bigint default null,
   nulls integer[] default null{lengths}
-)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -232,7 +229,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function {procedure} is
 $$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
 (list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and

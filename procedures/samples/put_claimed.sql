@@ -6,11 +6,8 @@ create or replace function {procedure}(
   status smallint,
   nanoseconds smallint,
   _epoch bigint
-)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -41,7 +38,6 @@ begin
   );
 end
 $$;
-
 comment on function {procedure} is
 $$Stores a sample as put_<table> does, for the writer that has the table's claim: see claim_writer, which returns the
 epoch. Errors: those of put_<table>, and another writer has taken the table over (RL001); they write nothing.$$;

@@ -9,11 +9,8 @@ create or replace function ringlog.add_signal(
   address text default '',
   deadband text default '',
   policy text default ''
-)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -88,7 +85,6 @@ begin
   return number;
 end
 $$;
-
 comment on function ringlog.add_signal is
 $$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, which
 put_<table>_batch takes. Errors: no such table of samples (42704), the signal is there (42710), an invalid name or

@@ -1,8 +1,5 @@
-create or replace function ringlog.change_signal(signal text, changes text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.change_signal(signal text, changes text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -100,7 +97,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.change_signal is
 $$Changes a signal of a table of samples from now on: a JSON object with some of unit, description, limits,
 alarm_limits, states, held, address, deadband and policy, as in the facility file; null removes one. ringlog.signal

@@ -1,10 +1,7 @@
 create or replace function ringlog.demand_number(
   procedure text, signal text, type text, of_waveforms text, of_rows text
-)
-returns void
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if type like '%[]' then
@@ -18,7 +15,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.demand_number is
 $$Raises the error of a procedure that reads numbers (42804) when a signal is of another type. The hint names the
 procedure that reads waveforms, or the one that reads all types.$$;

@@ -1,7 +1,5 @@
-create or replace function ringlog.demand_signal(procedure text, signal text)
-returns integer
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.demand_signal(procedure text, signal text) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -22,6 +20,5 @@ begin
   return number;
 end
 $$;
-
 comment on function ringlog.demand_signal is
 $$The number of a signal that a table of samples has now, for a procedure that changes it. Error: there is none (42704).$$;

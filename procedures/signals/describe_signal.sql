@@ -1,5 +1,4 @@
-create or replace function ringlog.describe_signal(name text, at timestamptz default now())
-returns table (
+create or replace function ringlog.describe_signal(name text, at timestamptz default now()) returns table (
   signal text,
   table_name text,
   column_name text,
@@ -16,9 +15,7 @@ returns table (
   valid_from timestamptz,
   valid_to timestamptz
 )
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 as $$
   select
     known.signal, known.table_name, known.column_name, known.type, known.unit, known.description, known.limit_low,
@@ -33,7 +30,6 @@ as $$
     known.valid_from
   limit 1
 $$;
-
 comment on function ringlog.describe_signal is
 $$A signal as of a time: its table, column, type, unit, description, limits, wider limits, names of whole numbers
 (states) as a JSON object, whether values hold, digits behind the point, and from when to when this was valid. For a

@@ -1,5 +1,4 @@
-create or replace function ringlog.find_signals(pattern text default '%')
-returns table (
+create or replace function ringlog.find_signals(pattern text default '%') returns table (
   signal text,
   table_name text,
   column_name text,
@@ -14,9 +13,7 @@ returns table (
   held boolean,
   decimals smallint
 )
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 as $$
   select
     found.signal,
@@ -47,7 +44,6 @@ as $$
     and (pg_has_role('daq_reader', 'usage') or found.table_name in (select ringlog.readable_tables()))
   order by found.signal
 $$;
-
 comment on function ringlog.find_signals is
 $$The current signals that the caller may read and whose name is like the pattern (% is any text, _ any character), by
 name. alarm_low and alarm_high are the wider limits; states has names of whole numbers as a JSON object;

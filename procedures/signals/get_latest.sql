@@ -1,8 +1,5 @@
-create or replace function ringlog.get_latest(name text)
-returns table ("time" timestamptz, value double precision)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.get_latest(name text) returns table ("time" timestamptz, value double precision)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -40,7 +37,6 @@ begin
   );
 end
 $$;
-
 comment on function ringlog.get_latest is
 $$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A null value is a
 row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: no such current signal (42704), a

@@ -4,11 +4,8 @@ create or replace function ringlog.get_signal(
   to_time timestamptz default null,
   max_rows integer default null,
   every double precision default null
-)
-returns table ("time" timestamptz, value double precision)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table ("time" timestamptz, value double precision)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -79,7 +76,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.get_signal is
 $$The values of a signal in the log from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
 them; a bound that is omitted or null does not limit. It reads all columns that have stored the signal (see

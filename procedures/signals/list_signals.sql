@@ -1,5 +1,4 @@
-create or replace function ringlog.list_signals(pattern text default '%', of_table text default null)
-returns table (
+create or replace function ringlog.list_signals(pattern text default '%', of_table text default null) returns table (
   signal text,
   table_name text,
   number integer,
@@ -12,10 +11,7 @@ returns table (
   change text,
   policy text
 )
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
+language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select ringlog.demand_table_here(list_signals.of_table);
   select
@@ -40,7 +36,6 @@ as $$
     and (list_signals.of_table is null or known.table_name = list_signals.of_table)
   order by known.signal
 $$;
-
 comment on function ringlog.list_signals is
 $$The signals of tables of samples, or of one, whose name is like the pattern (% is any text, _ any character): number,
 state (active, paused or retired), type, unit and description, the latest change: when, by which login, and what; and

@@ -1,8 +1,5 @@
-create or replace function ringlog.names_numbers(states text)
-returns boolean
-language plpgsql
-stable strict parallel safe
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.names_numbers(states text) returns boolean
+language plpgsql stable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 begin
@@ -13,6 +10,5 @@ exception when invalid_text_representation then
   return false;
 end
 $$;
-
 comment on function ringlog.names_numbers is
 $$Whether it is a JSON object of names of whole numbers, as states of signals are.$$;

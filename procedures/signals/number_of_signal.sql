@@ -1,8 +1,5 @@
-create or replace function ringlog.number_of_signal(table_name text, signal text)
-returns integer
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.number_of_signal(table_name text, signal text) returns integer
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -27,7 +24,6 @@ begin
   return number;
 end
 $$;
-
 comment on function ringlog.number_of_signal is
 $$The number of a signal of a table of samples, by its name or a former one; it never changes. Error: no such signal in
 this table (42704).$$;

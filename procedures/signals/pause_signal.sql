@@ -1,8 +1,5 @@
-create or replace function ringlog.pause_signal(signal text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.pause_signal(signal text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -16,7 +13,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.pause_signal is
 $$Pauses a signal of a table of samples: its samples are dropped, with a message to the caller, until resume_signal.
 Error: there is no such signal (42704).$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.rename_signal(signal text, new_name text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.rename_signal(signal text, new_name text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -31,7 +28,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.rename_signal is
 $$Gives a signal of a table of samples another name; it can be read and written by the former name too, which becomes
 its address at the source if it has none. Errors: no such signal now (42704), the new name is or was that of a signal

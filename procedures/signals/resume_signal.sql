@@ -1,8 +1,5 @@
-create or replace function ringlog.resume_signal(signal text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.resume_signal(signal text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -16,7 +13,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.resume_signal is
 $$The signal of a table of samples is written again after pause_signal. Error: no such signal now (42704).$$;
 

@@ -1,8 +1,5 @@
-create or replace function ringlog.retire_signal(signal text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.retire_signal(signal text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -17,7 +14,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.retire_signal is
 $$Ends a signal of a table of samples: it is not written any more; its samples can be read. add_signal takes it up again.
 Error: no such signal now (42704).$$;

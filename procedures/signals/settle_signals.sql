@@ -1,7 +1,5 @@
-create or replace function ringlog.settle_signals(numbers integer[], begins timestamptz[])
-returns integer[]
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.settle_signals(numbers integer[], begins timestamptz[]) returns integer[]
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -31,7 +29,6 @@ begin
   return coalesce(changed, '{}');
 end
 $$;
-
 comment on function ringlog.settle_signals is
 $$Updates the properties of signals of tables of samples in ringlog.signal: those from sources, replaced by those that the
 facility file or an archivist has set. Changes are valid from `begins` on, or, where that is null, for the whole time of

@@ -1,5 +1,4 @@
-create or replace function ringlog.signal_places(names text[])
-returns table (
+create or replace function ringlog.signal_places(names text[]) returns table (
   signal text,
   table_name text,
   column_name text,
@@ -8,8 +7,7 @@ returns table (
   begins timestamptz,
   ends timestamptz
 )
-language sql
-stable
+language sql stable
 as $$
   select
     location.signal,
@@ -40,7 +38,6 @@ as $$
   where location.signal = any(signal_places.names)
   order by location.signal, location.valid_from
 $$;
-
 comment on function ringlog.signal_places is
 $$The tables and columns that have stored signals, oldest first: a signal's rows are those of the column from `begins`
 (inclusive) to `ends` (exclusive), which may be infinite. At each moment a signal is in one place at most. An unknown

@@ -34,16 +34,13 @@ begin
   return '^' || regex || '$';
 end
 $$;
-
 comment on function sys.pattern(text) is
 $$The regular expression of a pattern of LIKE: % _ [abc] [^a-c], and \ before a letter that means itself, as ODBC
 drivers write it. Null for a class without its end, which matches nothing.$$;
 
 create function sys.literal(letter text) returns text
 language sql immutable
-as $$
-  select case when letter ~ '^\w$' or letter = ' ' then letter else '\' || letter end
-$$;
+as $$ select case when letter ~ '^\w$' or letter = ' ' then letter else '\' || letter end $$;
 
 create function sys.class(members text) returns text
 language sql immutable
@@ -72,7 +69,6 @@ as $$
     else lower(name) = lower(pattern)
   end
 $$;
-
 comment on function sys.matches(text, text, boolean) is
 'Whether a name matches a pattern, or equals it, in any case. A null pattern matches all.';
 
@@ -88,7 +84,6 @@ as $$
   ) as named
   where sys.may_see(named.oid)
 $$;
-
 comment on function sys.relations_named(text, boolean) is
 $$The tables and views of the current database whose name matches a pattern, or equals it. A query that joins with them
 uses indexes instead of reading all tables.$$;
@@ -133,7 +128,6 @@ begin
   return before;
 end
 $$;
-
 comment on function sys.enter(text) is
 $$Makes a database the current one for the rest of the function that calls this; sys.leave goes back to the one that this
 returned. Null changes nothing.$$;
@@ -153,7 +147,6 @@ begin
   raise notice using errcode = '01R01', message = rows::text, hint = case when counted then '' else 'nocount' end;
 end
 $$;
-
 comment on function sys.announce(refcursor, boolean) is
 $$Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.
 `counted`: its number of rows is sent, as without SET NOCOUNT ON.$$;
@@ -174,7 +167,6 @@ begin
   perform sys.announce(rows, false);
 end
 $$;
-
 comment on function sys.announce_fitted(text, jsonb, numeric, text[]) is
 $$Announces a result whose texts are no wider than they must be, as ASE's sp_autoformat does: consoles keep room for the
 widest that a column may have. `query` is for format: each varchar(%s) in it is the width of the column of `names` in

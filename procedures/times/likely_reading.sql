@@ -3,11 +3,8 @@ create or replace function ringlog.likely_reading(
   later timestamptz,
   newest timestamptz,
   cycle double precision
-)
-returns timestamptz
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+) returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case
     when goes_on then nearest_newest
@@ -29,7 +26,6 @@ as $$
         <= greatest(3 * cycle, 60) as goes_on
   ) as distances
 $$;
-
 comment on function ringlog.likely_reading is
 $$The instant of a local time that occurred twice because clocks were set back: the one within three cycles (or a
 minute) of the table's newest row, otherwise, during that night, the one nearest to the server's clock, otherwise the

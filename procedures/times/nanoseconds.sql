@@ -1,8 +1,5 @@
-create or replace function ringlog.nanoseconds(at timestamptz)
-returns bigint
-language sql
-stable
-parallel safe
+create or replace function ringlog.nanoseconds(at timestamptz) returns bigint
+language sql stable parallel safe
 as $$
   select case
     when at >= '2262-04-11 00:00+00' then 9223372036854775807
@@ -10,7 +7,6 @@ as $$
     else (extract(epoch from at) * 1000000000)::bigint
   end
 $$;
-
 comment on function ringlog.nanoseconds is
 $$A time in nanoseconds since 1970-01-01 UTC, as tables of samples store it; the greatest or smallest bigint for one that
 is beyond it.$$;

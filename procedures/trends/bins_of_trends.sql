@@ -3,8 +3,7 @@ create or replace function ringlog.bins_of_trends(
   from_time timestamptz,
   to_time timestamptz,
   points integer
-)
-returns table (
+) returns table (
   signals text[],
   have_moved boolean,
   begins timestamptz,
@@ -12,9 +11,7 @@ returns table (
   width interval,
   origin timestamptz
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
@@ -99,7 +96,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.bins_of_trends is
 $$The bins that get_trend and get_trends choose, for the signals of each table: from `begins` to `ends`, as long as `width`,
 counted from `origin`. `have_moved`: some of the signals were in another column for a part of that time.$$;

@@ -6,8 +6,7 @@ create or replace function ringlog.bins_within(
   origin timestamptz,
   with_squares boolean,
   within tstzmultirange
-)
-returns table (
+) returns table (
   signal text,
   "time" timestamptz,
   n bigint,
@@ -20,9 +19,7 @@ returns table (
   nulls bigint,
   squares double precision
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
@@ -486,7 +483,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.bins_within is
 $$The values of signals in the log from from_time (inclusive) to to_time (exclusive), of those times that are `within`, in bins
 of this width counted from origin: number, minimum, maximum, mean, first and last, and the numbers of rows with NaN and without a reading, which

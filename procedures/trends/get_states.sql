@@ -2,11 +2,8 @@ create or replace function ringlog.get_states(
   name text,
   from_time timestamptz default now() - interval '1 day',
   to_time timestamptz default now()
-)
-returns table (value bigint, seconds double precision, entered bigint)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (value bigint, seconds double precision, entered bigint)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -33,7 +30,6 @@ begin
     order by state.value;
 end
 $$;
-
 comment on function ringlog.get_states is
 $$The states of a signal of type bit, smallint, int or bigint from from_time (inclusive) to to_time (exclusive), or now: each
 value, its total duration in seconds, and how often the signal changed to it. A value is held as in held_values: until the next

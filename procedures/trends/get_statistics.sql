@@ -2,8 +2,7 @@ create or replace function ringlog.get_statistics(
   name text,
   from_time timestamptz default now() - interval '1 day',
   to_time timestamptz default now()
-)
-returns table (
+) returns table (
   n bigint,
   min double precision,
   max double precision,
@@ -15,9 +14,7 @@ returns table (
   nans bigint,
   nulls bigint
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -33,7 +30,6 @@ begin
     where whole.n + whole.nans + whole.nulls > 0;
 end
 $$;
-
 comment on function ringlog.get_statistics is
 $$Statistics of a signal's values from from_time (inclusive) to to_time (exclusive), in one row: number, minimum,
 maximum, mean, standard deviation (of the population), root mean square, first and last, and the numbers of rows with

@@ -3,8 +3,7 @@ create or replace function ringlog.get_trend(
   from_time timestamptz default now() - interval '1 day',
   to_time timestamptz default now(),
   points integer default 1000
-)
-returns table (
+) returns table (
   "time" timestamptz,
   n bigint,
   min double precision,
@@ -15,15 +14,13 @@ returns table (
   nans bigint,
   nulls bigint
 )
-language sql
-stable
+language sql stable
 as $$
   select trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last, trend.nans, trend.nulls
   from ringlog.trends_of(
     array[get_trend.name], get_trend.from_time, get_trend.to_time, get_trend.points
   ) as trend
 $$;
-
 comment on function ringlog.get_trend is
 $$A signal from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
 bin's begin, the number, minimum, maximum and mean of its values, the first and the last of them, and the numbers of

@@ -3,8 +3,7 @@ create or replace function ringlog.get_trends(
   from_time timestamptz default now() - interval '1 day',
   to_time timestamptz default now(),
   points integer default 1000
-)
-returns table (
+) returns table (
   signal text,
   "time" timestamptz,
   n bigint,
@@ -16,8 +15,7 @@ returns table (
   nans bigint,
   nulls bigint
 )
-language sql
-stable
+language sql stable
 as $$
   select
     trend.signal, trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last,
@@ -35,7 +33,6 @@ as $$
     get_trends.points
   ) as trend
 $$;
-
 comment on function ringlog.get_trends is
 $$The trends of many signals, one after the other, those of one table together, as get_trend returns one. `names` is a
 list with commas, or, for names that contain commas, one name a line. Errors: those of get_trend for any of them.$$;

@@ -5,8 +5,7 @@ create or replace function ringlog.signal_bins(
   width interval,
   origin timestamptz,
   with_squares boolean default false
-)
-returns table (
+) returns table (
   signal text,
   "time" timestamptz,
   n bigint,
@@ -19,8 +18,7 @@ returns table (
   nulls bigint,
   squares double precision
 )
-language sql
-stable
+language sql stable
 as $$
   select *
   from ringlog.bins_within(
@@ -28,7 +26,6 @@ as $$
     signal_bins.with_squares, '{(,)}'
   )
 $$;
-
 comment on function ringlog.signal_bins is
 $$As bins_within, of all times; `squares` is null unless requested.$$;
 

@@ -5,8 +5,7 @@ create or replace function ringlog.statistics_within(
   within tstzmultirange,
   gap double precision default null,
   weighted boolean default false
-)
-returns table (
+) returns table (
   n bigint,
   min double precision,
   max double precision,
@@ -20,8 +19,7 @@ returns table (
   seconds double precision,
   time_mean double precision
 )
-language sql
-stable
+language sql stable
 as $$
   select
     coalesce(bin.n, 0),
@@ -52,7 +50,6 @@ as $$
     statistics_within.name, statistics_within.from_time, statistics_within.to_time, statistics_within.within, statistics_within.gap
   ) as held (mean) on statistics_within.weighted
 $$;
-
 comment on function ringlog.statistics_within is
 $$One row: the figures of get_statistics for the values of those times that are `within`, the duration of these times in seconds,
 and, if `weighted`, the mean weighted by duration (held_mean).$$;

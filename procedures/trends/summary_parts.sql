@@ -4,11 +4,8 @@ create or replace function ringlog.summary_parts(
   to_time timestamptz,
   width integer,
   number text default null
-)
-returns table (level integer, begins timestamptz, ends timestamptz)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (level integer, begins timestamptz, ends timestamptz)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
@@ -121,7 +118,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.summary_parts is
 $$The parts in which a table's readings from from_time (inclusive) to to_time (exclusive) are read, in order of time:
 from summaries of spans of `level` seconds, of which `width` is a multiple, or, where level is 0, from the rows. The

@@ -1,5 +1,4 @@
-create or replace function ringlog.trend_places(names text[])
-returns table (
+create or replace function ringlog.trend_places(names text[]) returns table (
   signal text,
   table_name text,
   column_name text,
@@ -8,8 +7,7 @@ returns table (
   begins timestamptz,
   ends timestamptz
 )
-language sql
-stable
+language sql stable
 as $$
   select location.signal, location.table_name, location.column_name, null, location.type, location.begins, location.ends
   from ringlog.signal_places(trend_places.names) as location
@@ -23,7 +21,6 @@ as $$
   cross join lateral ringlog.signal_places(array[left(asked.name, -1 - length(asked.scalar))]) as location
   where location.type like '%[]' and location.type not like 'varchar%'
 $$;
-
 comment on function ringlog.trend_places is
 $$As signal_places, and other columns that have a trend: the scalars of waveforms, each named as its signal followed by
 .min, .max, .mean, .rms or .length, unless a signal has that name. `scalar` is the scalar; null for a signal.$$;

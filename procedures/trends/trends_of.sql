@@ -4,8 +4,7 @@ create or replace function ringlog.trends_of(
   to_time timestamptz,
   points integer,
   with_squares boolean default false
-)
-returns table (
+) returns table (
   signal text,
   "time" timestamptz,
   n bigint,
@@ -19,8 +18,7 @@ returns table (
   squares double precision,
   width interval
 )
-language sql
-stable
+language sql stable
 as $$
   select trend.*, bins.width
   from ringlog.bins_of_trends(trends_of.names, trends_of.from_time, trends_of.to_time, trends_of.points) as bins
@@ -28,7 +26,6 @@ as $$
     bins.signals, bins.begins, bins.ends, bins.width, bins.origin, trends_of.with_squares
   ) as trend
 $$;
-
 comment on function ringlog.trends_of is
 $$The common part of get_trend, get_trends, get_waveform_trend and of trends over HTTP, with the width of the bins;
 `squares` as in signal_bins.$$;

@@ -1,8 +1,5 @@
-create or replace function ringlog.remove_view(name text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.remove_view(name text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
@@ -15,7 +12,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.remove_view is $$Deletes a view of the caller. Error: the caller has none of this name (42704).$$;
 
 grant execute on function ringlog.remove_view to event_recorder;

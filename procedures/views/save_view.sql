@@ -1,8 +1,6 @@
 create or replace function ringlog.save_view(name text, state text, description text default '', names text default null)
 returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit
 set lock_timeout = '10s'
 as $$
@@ -29,7 +27,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.save_view is
 $$Keeps a state of the page by name, or replaces the caller's view of this name. `state` is the part of the page's address
 behind #, `names` are its signals, one a line: who may read none of them does not see the view; null: everyone does. Errors:

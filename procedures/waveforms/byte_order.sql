@@ -1,8 +1,5 @@
-create or replace function ringlog.byte_order()
-returns table (byte_order text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.byte_order() returns table (byte_order text)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     (
@@ -15,7 +12,6 @@ as $$
     'little'
   )
 $$;
-
 comment on function ringlog.byte_order is
 $$The byte order, little or big, of packed waveforms that clients send and receive: byte_order of the facility file.$$;
 

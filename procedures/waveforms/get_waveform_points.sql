@@ -3,11 +3,8 @@ create or replace function ringlog.get_waveform_points(
   at timestamptz default null,
   first_point integer default 0,
   max_points integer default null
-)
-returns table (point integer, value double precision)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (point integer, value double precision)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select numbered.ordinality::integer - 1, numbered.value
   from ringlog.get_waveform(name, at) as waveform,
@@ -16,7 +13,6 @@ as $$
   order by numbered.ordinality
   limit max_points
 $$;
-
 comment on function ringlog.get_waveform_points is
 $$The points of the waveform that was valid at a time, as rows: number of the point, from 0, and value; from first_point
 on, at most max_points. For consoles, which show packed binary as such. Errors: those of get_waveform.$$;

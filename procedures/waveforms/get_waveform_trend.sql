@@ -3,8 +3,7 @@ create or replace function ringlog.get_waveform_trend(
   from_time timestamptz default now() - interval '1 day',
   to_time timestamptz default now(),
   points integer default 1000
-)
-returns table (
+) returns table (
   "time" timestamptz,
   n bigint,
   min double precision,
@@ -15,9 +14,7 @@ returns table (
   longest integer,
   nulls bigint
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -86,7 +83,6 @@ begin
     from bin order by bin."time";
 end
 $$;
-
 comment on function ringlog.get_waveform_trend is
 $$A waveform from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
 number of waveforms, the minimum and maximum of their points, the mean of the waveforms' means and the root mean square

@@ -4,11 +4,8 @@ create or replace function ringlog.get_waveforms(
   to_time timestamptz default null,
   max_rows integer default null,
   every_nth integer default null
-)
-returns table ("time" timestamptz, value double precision[])
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table ("time" timestamptz, value double precision[])
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if every_nth < 1 then
@@ -22,7 +19,6 @@ begin
     ) as waveform;
 end
 $$;
-
 comment on function ringlog.get_waveforms is
 $$The waveforms of a signal from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of them; a
 bound that is omitted or null does not limit. every_nth returns the first of them and every nth after it. The points are

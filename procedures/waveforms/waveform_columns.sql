@@ -1,8 +1,5 @@
-create or replace function ringlog.waveform_columns(procedure_name text)
-returns table (column_name text, type text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.waveform_columns(procedure_name text) returns table (column_name text, type text)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select distinct case when known.is_of_samples then 'value' else signal.column_name end, signal.type
   from ringlog.signal
@@ -14,7 +11,6 @@ as $$
       'get_' || signal.table_name, 'get_' || signal.table_name || '_at', 'get_' || signal.table_name || '_range'
     )
 $$;
-
 comment on function ringlog.waveform_columns is
 $$The columns of a table's reading procedure that are waveforms of numbers, and their types: the types of the points in
 its packed binary.$$;

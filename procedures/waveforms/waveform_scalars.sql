@@ -6,9 +6,7 @@ create or replace function ringlog.waveform_scalars(
   out rms double precision,
   out length double precision
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -39,7 +37,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.waveform_scalars is
 $$The scalars of a waveform: minimum and maximum of its points, their mean, root mean square, and number. Points that
 are NaN count for the number only; if all are NaN, so are the other scalars. Null for null; for a waveform without

@@ -5,11 +5,8 @@ create or replace function ringlog.waveforms_of(
   newest_first boolean,
   max_rows integer,
   every_nth integer
-)
-returns table ("time" timestamptz, value double precision[])
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table ("time" timestamptz, value double precision[])
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -145,7 +142,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.waveforms_of is
 $$The common part of get_waveform and get_waveforms: the waveforms of a signal in the log from `begins` (inclusive) to
 `ends` (exclusive), or (newest_first) the newest one up to `ends` (inclusive). It reads all columns that have stored the signal. Error:

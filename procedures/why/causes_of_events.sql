@@ -6,11 +6,8 @@ create or replace function ringlog.causes_of_events(
   step interval,
   from_time timestamptz,
   to_time timestamptz
-)
-returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with named as materialized (
     -- the events of the signal, of each kind also the last one before the time: it may last
@@ -92,7 +89,6 @@ as $$
   where is_of_samples and dropped.kind = 'clock' and dropped.number::text = of_column and dropped.since < to_time
     and dropped.until >= from_time
 $$;
-
 comment on function ringlog.causes_of_events is
 $$Events that explain missing readings of a signal, with the time `at` of the readings that they explain. `names` are those of
 the signal in messages, `step` the time from reading to reading.$$;

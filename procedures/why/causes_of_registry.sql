@@ -1,8 +1,6 @@
 create or replace function ringlog.causes_of_registry(of_table text, of_column text, names text[], is_of_samples boolean)
 returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with entry as materialized (
     select
@@ -72,7 +70,6 @@ as $$
     spans.rows, spans.evidence
   from spans
 $$;
-
 comment on function ringlog.causes_of_registry is
 $$Times in which a signal was not yet added, paused, retired or another one's column, as causes of missing readings; see
 causes_of_events.$$;

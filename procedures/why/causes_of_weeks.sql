@@ -3,11 +3,8 @@ create or replace function ringlog.causes_of_weeks(
   of_column text,
   from_time timestamptz,
   to_time timestamptz
-)
-returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select 'set aside', aside.begins, aside.ends, tstzrange(aside.begins, aside.ends), null::bigint,
     format(
@@ -44,7 +41,6 @@ as $$
     and (mark.column_name is null or mark.column_name = of_column)
   having count(*) > 0
 $$;
-
 comment on function ringlog.causes_of_weeks is
 $$Weeks that retention has removed or set aside, and late rows that summaries lack, as causes of missing readings; see
 causes_of_events. A late row's time `at` is null: it is in the log.$$;

@@ -1,8 +1,6 @@
 create or replace function ringlog.causes_of_writers(of_table text, step interval)
 returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case when run.released then 'writer stopped' else 'writer silent' end, run.until, run.next,
     -- the first row of a writer comes a step after its claim at the latest
@@ -28,7 +26,6 @@ as $$
       select from ringlog.writer as held where held.table_name = of_table and coalesce(held.released >= call.called, true)
     )
 $$;
-
 comment on function ringlog.causes_of_writers is
 $$Times without a writer of a table, rows that wait in a spool, and the time since the last call of its put, as causes of
 missing readings; see causes_of_events.$$;

@@ -4,11 +4,8 @@ create or replace function ringlog.first_reading(
   is_of_samples boolean,
   from_time timestamptz,
   to_time timestamptz
-)
-returns timestamptz
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -29,7 +26,6 @@ begin
   return found;
 end
 $$;
-
 comment on function ringlog.first_reading is
 $$The time of the first reading of a column, or of a signal of a table of samples by its number, from from_time (inclusive) to
 to_time (exclusive); null: there is none.$$;

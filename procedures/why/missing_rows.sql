@@ -3,11 +3,8 @@ create or replace function ringlog.missing_rows(
   column_name text,
   from_time timestamptz,
   to_time timestamptz
-)
-returns table (kind text, at tstzrange, detail text)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (kind text, at tstzrange, detail text)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -68,7 +65,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.missing_rows is
 $$The times from from_time (inclusive) to to_time (exclusive) at which a column of a table of rows has no reading, by kind: gap,
 in which rows were due; log policy, in which the table's settings leave rows out (in detail); null, rows with NULL.$$;

@@ -3,11 +3,8 @@ create or replace function ringlog.missing_samples(
   number integer,
   from_time timestamptz,
   to_time timestamptz
-)
-returns table (kind text, at tstzrange, detail text)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (kind text, at tstzrange, detail text)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -74,7 +71,6 @@ begin
   ) using number, from_time, to_time;
 end
 $$;
-
 comment on function ringlog.missing_samples is
 $$The times from from_time (inclusive) to to_time (exclusive) without a sample of a signal of a table of samples, of more than a
 second (gap), and those after samples of NULL until the next one (null, with severity and status in detail). The first

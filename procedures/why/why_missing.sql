@@ -2,11 +2,8 @@ create or replace function ringlog.why_missing(
   signal text,
   from_time timestamptz default null,
   to_time timestamptz default null
-)
-returns table (cause text, since timestamptz, until timestamptz, rows bigint, evidence text)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (cause text, since timestamptz, until timestamptz, rows bigint, evidence text)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -226,7 +223,6 @@ begin
   order by each.since, each.cause, each.until;
 end
 $$;
-
 comment on function ringlog.why_missing is
 $$Why a signal has no reading, from from_time (inclusive; default a day before to_time) to to_time (exclusive; default now):
 spans with a cause, since when, until when (null: it lasts), the number of rows if that is known, and the record that shows

@@ -6,10 +6,7 @@ create or replace function ringlog.begin_import(
   out base integer,
   out ended timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set client_min_messages = 'warning'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set client_min_messages = 'warning'
 as $$
 #variable_conflict use_variable
 begin
@@ -40,7 +37,6 @@ begin
   execute format('grant insert on pg_temp.%I to public', table_name);
 end
 $$;
-
 comment on function ringlog.begin_import is
 $$Begins or continues the import of a file of old rows: makes the session's table pg_temp.<table>, into which the next
 rows are copied before each call of import_<table>, in one transaction. Returns how many rows of the file have been

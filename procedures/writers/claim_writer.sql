@@ -5,9 +5,7 @@ create or replace function ringlog.claim_writer(
   take_over boolean default false,
   out epoch bigint
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -42,7 +40,6 @@ begin
   returning held.epoch into epoch;
 end
 $$;
-
 comment on function ringlog.claim_writer is
 $$Makes the caller the table's only writer and returns the epoch of the claim, which put_<table>_claimed requires. The
 same spool may claim again at any time; another one only after release_claim, or with take_over. Once this has

@@ -1,8 +1,5 @@
-create or replace function ringlog.demand_writer(table_name text)
-returns void
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.demand_writer(table_name text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -21,7 +18,6 @@ begin
     using errcode = 'insufficient_privilege', hint = format('An administrator allows it: ringlog user grant %s --writes %s.', caller, called);
 end
 $$;
-
 comment on function ringlog.demand_writer is
 $$For procedures that write any table: demands that the caller may write this one, that is, may execute
 put_<table>_claimed. Error: the caller may not (42501).$$;

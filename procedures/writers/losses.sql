@@ -2,8 +2,7 @@ create or replace function ringlog.losses(
   from_time timestamptz default null,
   to_time timestamptz default null,
   of_table text default null
-)
-returns table (
+) returns table (
   table_name text,
   hour timestamptz,
   produced bigint,
@@ -16,9 +15,7 @@ returns table (
   repeated bigint,
   missing bigint
 )
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -85,7 +82,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.losses is
 $$Counts of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log, counted now,
 with the rows of other writers; thinned in a spool that was full or damaged; refused for their content; waiting in the spool at the writer's

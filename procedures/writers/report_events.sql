@@ -1,8 +1,5 @@
-create or replace function ringlog.report_events(table_name text, spool text, events text)
-returns integer
-language sql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.report_events(table_name text, spool text, events text) returns integer
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   select ringlog.demand_writer(report_events.table_name);
   insert into ringlog.event (table_name, spool, number, "time", kind, message, until, rows)
@@ -14,7 +11,6 @@ as $$
   on conflict do nothing;
   select 0
 $$;
-
 comment on function ringlog.report_events is
 $$Stores events of a table's readings, all of them or none: gap, clock, thinned, damaged, refused, disconnected, connected, alarm.
 `events` is a JSON array of objects with number, time, kind, message, until and rows. Spool and number identify an event:

@@ -8,11 +8,8 @@ create or replace function ringlog.report_ledger(
   refused bigint,
   late bigint,
   repeated bigint
-)
-returns integer
-language sql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   select ringlog.demand_writer(report_ledger.table_name);
   insert into ringlog.ledger as kept
@@ -35,7 +32,6 @@ as $$
     repeated = greatest(kept.repeated, excluded.repeated);
   select 0
 $$;
-
 comment on function ringlog.report_ledger is
 $$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
 in another order, has no effect; at least as many rows were produced as were acknowledged, thinned and refused. Error: the caller may not write the table (42501).$$;

@@ -1,9 +1,5 @@
-create or replace function ringlog.report_signals(table_name text, states text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+create or replace function ringlog.report_signals(table_name text, states text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -101,7 +97,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.report_signals is
 $$Stores what a writer knows of signals of a table of samples: a JSON array of objects with number, connected, since
 when, trouble (null: none), the number of samples dropped since the last report, and policy (null: none); and, where

@@ -12,11 +12,8 @@ create or replace function ringlog.report_writer(
   repeated bigint default null,
   reconnected bigint default null,
   latency double precision default null
-)
-returns integer
-language sql
-security definer
-set search_path = pg_catalog, pg_temp
+) returns integer
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$
   select ringlog.demand_writer(report_writer.table_name);
   update ringlog.writer as held
@@ -32,7 +29,6 @@ as $$
   where held.table_name = ringlog.table_now(report_writer.table_name) and held.spool = report_writer.spool;
   select 0
 $$;
-
 comment on function ringlog.report_writer is
 $$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.
 Error: the caller may not write the table (42501).$$;

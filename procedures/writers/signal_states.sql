@@ -1,5 +1,4 @@
-create or replace function ringlog.signal_states(pattern text default '%', of_table text default null)
-returns table (
+create or replace function ringlog.signal_states(pattern text default '%', of_table text default null) returns table (
   signal text,
   table_name text,
   connected boolean,
@@ -10,10 +9,7 @@ returns table (
   dropped bigint,
   silent text
 )
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -82,7 +78,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.signal_states is
 $$The state of each signal of tables of samples, or of one, whose name is like the pattern: whether its writer is
 connected to it; time, value as text (of a waveform the number of its points) and severity of its newest sample;

@@ -1,8 +1,6 @@
 create or replace function ringlog.silences(from_time timestamptz default null, of_table text default null)
 returns table (table_name text, last timestamptz, cycles bigint)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -34,7 +32,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.silences is
 $$Tables of ringlog's writers that have had no row for three cycles, at least a minute: when the last one came, and
 how many cycles have passed since, or since from_time.$$;

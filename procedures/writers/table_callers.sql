@@ -1,5 +1,4 @@
-create or replace function ringlog.table_callers()
-returns table (
+create or replace function ringlog.table_callers() returns table (
   table_name text,
   host text,
   program text,
@@ -9,9 +8,7 @@ returns table (
   number integer,
   error text
 )
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with calls as (
     select known.table_name, call.*
@@ -34,7 +31,6 @@ as $$
   from latest
   left join failed on failed.table_name = latest.table_name
 $$;
-
 comment on function ringlog.table_callers is
 $$The last call of a table's put over TDS, from any program: host and program as reported by the client, login and time;
 and time, number and text of the last call that was answered by an error. The server records them every ten seconds.$$;

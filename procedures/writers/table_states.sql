@@ -1,5 +1,4 @@
-create or replace function ringlog.table_states(names text[] default null, again boolean default false)
-returns table (
+create or replace function ringlog.table_states(names text[] default null, again boolean default false) returns table (
   table_name text,
   cycle double precision,
   newest timestamptz,
@@ -10,9 +9,7 @@ returns table (
   unread text,
   ahead double precision
 )
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '100ms'
+language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -157,7 +154,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.table_states is
 $$The state of each table, or of the named ones, whichever program writes it: time of the newest row of its ring; age:
 seconds since a row came, by the last call of its put over TDS or by the newest row; silent: the age is more than three

@@ -1,9 +1,6 @@
 create or replace function ringlog.written_signals(table_name text, known bigint default null)
 returns table (version bigint, number integer, address text, deadband text, newest bigint, policy text)
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -31,7 +28,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.written_signals is
 $$The signals that the writer of a table of samples takes, with their names at the source, and the version of this list;
 no row where known is still that version. Where known is null, newest is the time of the newest sample of each in

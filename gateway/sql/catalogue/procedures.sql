@@ -1,10 +1,7 @@
 -- Lookup of procedures, and the texts of those compiled from T-SQL.
 
-create or replace function tsql.database_of(schema text)
-returns text
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.database_of(schema text) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if to_regclass('sys.every_inner_schema') is null then
@@ -13,9 +10,7 @@ begin
   return (select schemas.database from sys.every_inner_schema as schemas where schemas.name = schema);
 end
 $$;
-
 comment on function tsql.database_of(text) is 'The database that has the schema in it; null for a schema that is a database.';
-
 
 create or replace view tsql.every_callable as
 select
@@ -28,15 +23,11 @@ where p.prokind in ('f', 'p')
   and p.provariadic = 0
   and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
   and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global', 'sys', 'sybsystemprocs');
-
 comment on view tsql.every_callable is 'What EXECUTE may call, with the name of the schema in small letters.';
 grant select on tsql.every_callable to public;
 
-create or replace function tsql.procedures_named(database text, schema text, procedure text)
-returns table (oid oid)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.procedures_named(database text, schema text, procedure text) returns table (oid oid)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -68,30 +59,19 @@ begin
   where ranked.place = 1;
 end
 $$;
-
 comment on function tsql.procedures_named(text, text, text) is
 $$The procedures with a name in a database: those of the named schema ('' for the current one and its database), otherwise ringlog's.
 Other databases are not searched. #p is a procedure of the session.$$;
 
-
-create or replace function tsql.source(procedure oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select sys.source_in(p.prosrc, obj_description(p.oid, 'pg_proc')) from pg_proc p where p.oid = procedure
-$$;
-
+create or replace function tsql.source(procedure oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select sys.source_in(p.prosrc, obj_description(p.oid, 'pg_proc')) from pg_proc p where p.oid = procedure $$;
 comment on function tsql.source(oid) is
 $$The T-SQL of a compiled procedure, from its comment; null for other procedures, and if the procedure or its comment was
 changed since.$$;
 
-
 create or replace function tsql.text_to_run(procedure oid, out source text, out tables oid[])
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   called pg_proc := (select p from pg_proc p where p.oid = procedure);
@@ -115,16 +95,12 @@ begin
   tables := tsql.temporary_tables();
 end
 $$;
-
 comment on function tsql.text_to_run(oid) is
 $$The T-SQL of a procedure that the gateway will run for the caller, and the temporary tables of the session. Errors: the
 caller may not execute it (42501), it does not exist (42883), its comment was changed (2812).$$;
 
-
-create or replace function tsql.refuse_call(procedure text)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.refuse_call(procedure text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform tsql.raise(2812, 16, 1, format(
@@ -132,16 +108,11 @@ begin
     'and was made by an earlier version has to be made anew.', procedure), 0, procedure);
 end
 $$;
-
 comment on function tsql.refuse_call(text) is
 $$The body of a procedure whose T-SQL the gateway runs: raises an error for a call inside PostgreSQL (2812).$$;
 
-
-create or replace function tsql.procedure_group(procedure oid)
-returns oid[]
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.procedure_group(procedure oid) returns oid[]
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select member.oid
@@ -152,6 +123,5 @@ as $$
     order by length(member.proname), member.proname
   )
 $$;
-
 comment on function tsql.procedure_group(oid) is
 $$A procedure and those of its group, by number: p;2 is a procedure of this name, p;1 is p.$$;

@@ -276,8 +276,7 @@ end
 $$;
 
 create or replace function tsql.demand_values(relation regclass, number integer) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   columns integer;
@@ -301,9 +300,7 @@ comment on function tsql.demand_values(regclass, integer) is
 identity column. It is volatile: it sees what has been committed while PostgreSQL waited for the table.';
 
 create or replace function tsql.takes(relation regclass, number integer) returns boolean
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform tsql.demand_values(relation, number);

@@ -1,10 +1,7 @@
 -- ALTER TABLE.
 
-create or replace function tsql.shown_constraint(of_constraint oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.shown_constraint(of_constraint oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     replace(substring(obj_description(oid, 'pg_constraint') from '^T-SQL "((?:[^"]|"")+)"'), '""', '"'), conname)
@@ -15,9 +12,7 @@ comment on function tsql.shown_constraint(oid) is 'The name of a constraint in t
 
 create or replace function tsql.indexes_of(target regclass)
 returns table (index_ regclass, name text, is_clustered boolean)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select indexrelid,
     coalesce(tsql.shown_constraint(keys.oid), replace(said.words[1], '""', '"'), regexp_replace(relname, '^.*\.', '')),
@@ -32,11 +27,8 @@ comment on function tsql.indexes_of(regclass) is
 $$The indexes of a table. That of a primary key is clustered, and others are not, unless the comment of the index says otherwise
 (`T-SQL "name" nonclustered`), which copies of a table have too.$$;
 
-create or replace function tsql.index_of_key(target regclass, columns text[])
-returns regclass
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.index_of_key(target regclass, columns text[]) returns regclass
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select conindid
   from pg_constraint
@@ -83,9 +75,7 @@ comment on function tsql.named_default(anyelement, text) is 'A default with its 
 
 create or replace function tsql.defaults_of(target regclass)
 returns table (column_name name, name text, is_named boolean)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select a.attname, coalesce(replace(said.own, '''''', ''''), format('DF_%s_%s', c.relname, a.attname)), said.own is not null
   from pg_attrdef d
@@ -99,9 +89,7 @@ comment on function tsql.defaults_of(regclass) is 'The defaults of a table''s co
 
 create or replace function tsql.dependents(target regclass, of_column name, without text[])
 returns table (kind text, name text, holds_type boolean)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with depending as (
     select d.classid, d.objid, d.objsubid, a.attnum
@@ -135,9 +123,7 @@ $$The objects that prevent dropping a column, as SQL Server's error 5074 names t
 indexes, computed columns, views. holds_type: the object also prevents another type in PostgreSQL.$$;
 
 create or replace function tsql.declared_name(of regclass, of_column name) returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?((?:(?! ?as ")[^\n])*)'), '')
   from pg_attribute
@@ -148,11 +134,8 @@ comment on function tsql.declared_name(regclass, name) is
 
 create or replace function tsql.holding_alteration(
   of regclass, of_column name, new_type text, new_name text, nullable boolean
-)
-returns table (kind text, name text)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+) returns table (kind text, name text)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with declared as (
     select a.*, tsql.declared_name(of, of_column) as old_name

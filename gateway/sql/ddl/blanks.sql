@@ -36,9 +36,7 @@ $$;
 comment on function tsql.strip_blanks() is 'Removes trailing blanks, or zero bytes, of the columns'' values.';
 
 create or replace function tsql.stripped_columns(target regclass) returns smallint[]
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(array_agg(number::smallint), '{}')
   from pg_trigger

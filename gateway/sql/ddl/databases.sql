@@ -1,11 +1,8 @@
 -- CREATE DATABASE and CREATE SCHEMA: a database of T-SQL is a schema of PostgreSQL, and so is a schema in a database, whose
 -- comment names it (procedures/system/views/schemas.sql).
 
-create or replace function tsql.is_site_schema(schema text)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.is_site_schema(schema text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from pg_namespace
@@ -16,10 +13,8 @@ $$;
 comment on function tsql.is_site_schema(text) is
 'Whether a schema belongs to the caller or a role of his, and not to ringlog.';
 
-create or replace function tsql.object_in(schema text)
-returns text
-language sql
-stable
+create or replace function tsql.object_in(schema text) returns text
+language sql stable
 as $$
   select objects.found
   from (

@@ -3,13 +3,8 @@
 -- renaming keep and dropping removes; the type is omitted if PostgreSQL's determines it; `as "tid"` after it names a
 -- user type. The names of tables and constraints are in their comments too.
 
-create or replace function tsql.stored_name(name text)
-returns text
-language sql
-immutable
-strict
-parallel safe
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.stored_name(name text) returns text
+language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 as $$
   select case when octet_length(lower(name)) <= 63 then lower(name) else (
     select left(lower(name), n) from generate_series(46, 1, -1) as n where octet_length(left(lower(name), n)) <= 46 limit 1
@@ -18,11 +13,8 @@ $$;
 comment on function tsql.stored_name(text) is
 'The name by which PostgreSQL has an object of T-SQL: in small letters, and one of more than 63 bytes with a digest at its end.';
 
-create or replace function tsql.long_names(message text)
-returns text
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.long_names(message text) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   one record;
@@ -43,11 +35,8 @@ end
 $$;
 comment on function tsql.long_names(text) is 'A message with the long names of objects in place of PostgreSQL''s names.';
 
-create or replace function tsql.with_properties(comment text, before text)
-returns text
-language sql
-immutable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.with_properties(comment text, before text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
 as $$
   select comment || case
     when before ~ '\n-- extended properties: \{.*\}$' then substring(before from '\n-- extended properties: \{.*\}$')

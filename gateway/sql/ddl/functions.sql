@@ -1,9 +1,7 @@
 -- Creation and dropping of functions and triggers compiled from T-SQL.
 
-create or replace function tsql.drop_function(database text, schema text, name text, if_exists boolean)
-returns void
-language sql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.drop_function(database text, schema text, name text, if_exists boolean) returns void
+language sql set search_path = pg_catalog, pg_temp
 as $$
   select tsql.drop_routine('function', name, array(
     select p.oid
@@ -16,10 +14,8 @@ as $$
       and p.prosrc like '%-- compiled from T-SQL, %'
   ), if_exists)
 $$;
-
 comment on function tsql.drop_function(text, text, text, boolean) is
 $$Drops a compiled function of a database. Runs with the caller's rights. Errors: none or several of this name (3701).$$;
-
 
 create or replace function tsql.is_owned(function text) returns boolean
 language plpgsql immutable parallel safe
@@ -45,13 +41,10 @@ language sql immutable parallel safe as 'select value';
 comment on function tsql.if_owned(anyelement, boolean) is
   'The value: PostgreSQL evaluates what else is given when it plans the statement.';
 
-
 create or replace function tsql.create_rows_function(
   action text, schema text, name text, arguments text, path text, asked text, body text, source text
-)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   columns text;
@@ -70,17 +63,13 @@ begin
     schema, name, arguments, columns, path, body), source);
 end
 $$;
-
 comment on function tsql.create_rows_function(text, text, text, text, text, text, text, text) is
 $$Makes a compiled function that gives the rows of one query: arguments are those of the PostgreSQL statement, path the
 search path of the function, asked the query with nulls for its parameters, body the function's text. The other
 arguments, rights and errors are those of tsql.create_procedure.$$;
 
-
-create or replace function tsql.fired()
-returns text
-language plpgsql
-stable
+create or replace function tsql.fired() returns text
+language plpgsql stable
 as $$
 begin
   if pg_trigger_depth() > 32 then
@@ -90,17 +79,12 @@ begin
   return case when pg_trigger_depth() > 1 then coalesce(current_setting('tsql.trigger', true), '') else '' end;
 end
 $$;
-
 comment on function tsql.fired() is
 $$In a trigger: the compiled trigger inside which it fires, by schema and name; nothing for one that a statement of the
 client fires. Error 217 beyond 32 levels.$$;
 
-
-create or replace function tsql.triggers_named(schema text, name text)
-returns table (oid oid, function oid)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.triggers_named(schema text, name text) returns table (oid oid, function oid)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select t.oid, t.tgfoid
   from pg_trigger t
@@ -111,10 +95,8 @@ as $$
     and lower(p.proname) = any (array[lower(name), lower(name) || ' insert', lower(name) || ' update', lower(name) || ' delete'])
     and p.prosrc like '%-- compiled from T-SQL, %'
 $$;
-
 comment on function tsql.triggers_named(text, text) is
 $$The triggers that PostgreSQL has, one for each event, of a compiled trigger, and their functions.$$;
-
 
 -- `update (column)` of a trigger: after the statement PostgreSQL passes a trigger the rows, not the columns named.
 -- Triggers before the statement know these, and note them under a mark and the nesting depth of the statement.
@@ -132,8 +114,7 @@ $$;
 comment on function tsql.note_update() is 'Begins a list of columns, or adds one to it.';
 
 create or replace function tsql.updates(mark text, of_column text) returns boolean
-language sql
-stable
+language sql stable
 return coalesce(strpos(current_setting(format('tsql.updates_%s_%s', pg_trigger_depth(), md5(mark)), true),
   quote_literal(of_column)) > 0, false);
 comment on function tsql.updates(text, text) is 'Whether the statement that fired the trigger names this column in SET.';
@@ -181,10 +162,8 @@ end
 $$;
 comment on procedure tsql.forget_updates(oid) is 'Drops the triggers that note columns for a trigger.';
 
-create or replace function tsql.drop_trigger(database text, schema text, name text, if_exists boolean)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.drop_trigger(database text, schema text, name text, if_exists boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   found oid[] := array(
@@ -204,17 +183,13 @@ begin
   notify ringlog_catalogue, 'columns';
 end
 $$;
-
 comment on function tsql.drop_trigger(text, text, text, boolean) is
 $$Drops a compiled trigger of a database. Runs with the caller's rights. Error: there is none (3701).$$;
 
-
 create or replace function tsql.create_trigger(
   action text, schema text, target text, name text, events text[], definitions text[], source text
-)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   exists_already boolean := exists (select from tsql.triggers_named(schema, name));
@@ -275,7 +250,6 @@ begin
   notify ringlog_catalogue, 'columns';
 end
 $$;
-
 comment on function tsql.create_trigger(text, text, text, text, text[], text[], text) is
 $$Makes a compiled trigger: action is create, alter or create or alter, target the table, definitions the functions of
 the events, source the T-SQL, kept as their comment. Runs with the caller's rights.

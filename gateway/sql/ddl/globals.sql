@@ -34,7 +34,6 @@ create table if not exists tsql.global_table (
   relation oid primary key,
   marker oid not null
 );
-
 comment on table tsql.global_table is
 'Which session made a global temporary table: the oid of its marker, a temporary table.';
 
@@ -44,11 +43,8 @@ alter table tsql.global_table disable row level security;
 revoke all on tsql.global_table from public;
 grant select on tsql.global_table to public;
 
-create or replace function tsql.marks_globals(marker oid)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.marks_globals(marker oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from pg_class
@@ -56,41 +52,24 @@ as $$
       and relowner = (select nspowner from pg_namespace where nspname = 'tsql')
   )
 $$;
-
 comment on function tsql.marks_globals(oid) is 'Whether this is the marker of a session that has not ended.';
 
-
-create or replace function tsql.is_global(relation oid)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.is_global(relation oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from tsql.global_table as made where made.relation = is_global.relation and tsql.marks_globals(made.marker)
   )
 $$;
-
 comment on function tsql.is_global(oid) is 'Whether a table is a global temporary one whose session has not ended.';
 
-
-create or replace function tsql.own_marker()
-returns oid
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select oid from pg_class where relnamespace = pg_my_temp_schema() and tsql.marks_globals(oid)
-$$;
-
+create or replace function tsql.own_marker() returns oid
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select oid from pg_class where relnamespace = pg_my_temp_schema() and tsql.marks_globals(oid) $$;
 comment on function tsql.own_marker() is 'The marker of this session; null before its first global temporary table.';
 
-
-create or replace function tsql.mark_globals()
-returns oid
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.mark_globals() returns oid
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tsql.own_marker() is null then
@@ -99,9 +78,7 @@ begin
   return tsql.own_marker();
 end
 $$;
-
 comment on function tsql.mark_globals() is 'The marker of this session, created if there is none.';
-
 
 drop procedure if exists tsql.create_global(text, text, text[], text[], text, text[]);
 drop procedure if exists tsql.share_global(text);
@@ -132,16 +109,11 @@ begin
   end loop;
 end
 $$;
-
 comment on procedure tsql.name_indexes(regclass, regclass) is
 'Gives the indexes of a table that was made like another one the names of that one''s.';
 
-
-create or replace function tsql.demand_own_global(name text, missing integer)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.demand_own_global(name text, missing integer) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
@@ -156,15 +128,11 @@ begin
   execute format('lock table tsql_global.%I in access exclusive mode', name);
 end
 $$;
-
 comment on function tsql.demand_own_global(text, integer) is
 'Locks a global temporary table that this session has made; the given error if it has made none of this name.';
 
-
-create or replace function tsql.demand_no_global(name text)
-returns void
-language plpgsql
-stable
+create or replace function tsql.demand_no_global(name text) returns void
+language plpgsql stable
 as $$
 begin
   if pg_catalog.to_regclass(pg_catalog.format('tsql_global.%I', name)) is not null then
@@ -172,15 +140,10 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.demand_no_global(text) is 'Error 2714 if there is a global temporary table of this name.';
 
-
-create or replace function tsql.publish_global(name text, replaces boolean)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.publish_global(name text, replaces boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   most constant integer := 250;
@@ -221,12 +184,10 @@ begin
   insert into tsql.global_table values (target::regclass, own_marker);
 end
 $$;
-
 comment on function tsql.publish_global(text, boolean) is
 $$Makes a global temporary table like the session's temporary table of its name, without its rows; replaces: in place of the
 one of that name that this session has made. Errors: a part of it would run as other logins, or the session has too many
 (102); the name is taken.$$;
-
 
 create or replace procedure tsql.copy_rows(source text, target text)
 language plpgsql
@@ -250,10 +211,8 @@ begin
   end loop;
 end
 $$;
-
 comment on procedure tsql.copy_rows(text, text) is
 'Copies the rows of a table, and the state of its identity column, to a table with the same columns.';
-
 
 create or replace procedure tsql.share_draft(name text, replaces boolean default false)
 language plpgsql
@@ -268,10 +227,8 @@ begin
   execute pg_catalog.format('drop table %s', draft);
 end
 $$;
-
 comment on procedure tsql.share_draft(text, boolean) is
 'Makes the session''s temporary table of this name a global one, with its rows. See tsql.publish_global.';
-
 
 create or replace procedure tsql.define_global(name text, definition text, missing integer default null)
 language plpgsql
@@ -292,32 +249,23 @@ begin
   call tsql.share_draft(name, missing is not null);
 end
 $$;
-
 comment on procedure tsql.define_global(text, text, integer) is
 $$Runs definitions of the temporary table that is the draft of a global one. They create it, or they alter the one that this
 session has made; missing: the error if it has made none of this name.$$;
 
-
 create or replace procedure tsql.truncate_global(name text, missing integer)
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform tsql.demand_own_global(name, missing);
   execute format('truncate table only tsql_global.%I restart identity', name);
 end
 $$;
-
 comment on procedure tsql.truncate_global(text, integer) is
 'Runs a TRUNCATE TABLE of a global temporary table of this session. Error: it has made none of this name (missing).';
 
-
-create or replace function tsql.drop_global(name text, if_exists boolean)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.drop_global(name text, if_exists boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   found constant regclass := to_regclass(format('tsql_global.%I', name));
@@ -330,17 +278,11 @@ begin
   execute format('drop table %s cascade', found);
 end
 $$;
-
 comment on function tsql.drop_global(text, boolean) is
 $$Drops a global temporary table of this session. Error: it has made none of this name (3701).$$;
 
-
-create or replace function tsql.end_globals(named text[] default '{}')
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10ms'
+create or replace function tsql.end_globals(named text[] default '{}') returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10ms'
 as $$
 declare
   ended record;
@@ -369,17 +311,12 @@ begin
   end loop;
 end
 $$;
-
 comment on function tsql.end_globals(text[]) is
 $$Drops the global temporary tables whose sessions have ended, except those in use. Error: a statement that is going to run
 names one of these (208).$$;
 
-
-create or replace function tsql.end_own_globals()
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.end_own_globals() returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tsql.own_marker() is not null then
@@ -388,5 +325,4 @@ begin
   perform tsql.end_globals();
 end
 $$;
-
 comment on function tsql.end_own_globals() is 'At the end of a session: drops its global temporary tables.';

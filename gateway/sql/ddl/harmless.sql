@@ -1,23 +1,13 @@
 -- Whether the definition of a table may run as any login: nobody can attach code to it.
 
-create or replace function tsql.is_provided(schema oid)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select schema in ('pg_catalog'::regnamespace, 'tsql'::regnamespace)
-$$;
-
+create or replace function tsql.is_provided(schema oid) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select schema in ('pg_catalog'::regnamespace, 'tsql'::regnamespace) $$;
 comment on function tsql.is_provided(oid) is
 'Whether a schema is PostgreSQL''s or tsql, whose objects no login has made; null for none.';
 
-
-create or replace function tsql.is_harmless(tree text)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.is_harmless(tree text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select not exists (
     select from regexp_matches(tree, '\{([A-Z]+)', 'g') as node
@@ -65,17 +55,12 @@ as $$
     )
   )
 $$;
-
 comment on function tsql.is_harmless(text) is
 $$Whether an expression, as PostgreSQL stores it (pg_node_tree), may run as any login: its types, operators and functions
 are those of PostgreSQL and of schema tsql, have no effect and read no table.$$;
 
-
-create or replace function tsql.unfit_in(draft oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.unfit_in(draft oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   with expressions (shown, tree) as (
     select pg_get_expr(adbin, adrelid), adbin::text from pg_attrdef where adrelid = draft
@@ -108,7 +93,6 @@ as $$
   ) as unfit
   limit 1
 $$;
-
 comment on function tsql.unfit_in(oid) is
 $$A part of a draft that would run code of its maker as whoever uses the table: an expression, a type or a constraint;
 null for none.$$;

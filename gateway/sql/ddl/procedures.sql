@@ -2,8 +2,7 @@
 
 create or replace function tsql.create_procedure(action text, schema text, name text, definition text, source text)
 returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   place constant oid := case schema when 'pg_temp' then pg_my_temp_schema() else to_regnamespace(quote_ident(schema)) end;
@@ -92,7 +91,6 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.create_procedure(text, text, text, text, text) is
 $$Makes a compiled procedure: action is create, alter or create or alter, definition the PostgreSQL statement,
 source the T-SQL, kept as its comment. Nobody but its owner may execute a new one; one that is altered keeps its
@@ -100,11 +98,8 @@ owner and rights. Runs with the caller's rights.
 Errors: no such schema (911), the name is taken (2714, 2729), there is nothing to alter (208), or an object of
 another kind (2010), p;2 without p (2730).$$;
 
-
-create or replace function tsql.drop_routine(kind text, name text, routines oid[], if_exists boolean)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.drop_routine(kind text, name text, routines oid[], if_exists boolean) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   is_temporary boolean;
@@ -128,15 +123,11 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.drop_routine(text, text, oid[], boolean) is
 $$Drops the procedure, with its group, or function found for a name. Errors: none or several of this name (3701).$$;
 
-
-create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean)
-returns void
-language sql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean) returns void
+language sql set search_path = pg_catalog, pg_temp
 as $$
   select tsql.drop_routine('procedure', name, array(
     -- ringlog's procedures are found in every database, and dropped only in their own
@@ -147,7 +138,6 @@ as $$
     where n.oid = pg_my_temp_schema() or lower(n.nspname) = lower(coalesce(nullif(schema, ''), database))
   ), if_exists)
 $$;
-
 comment on function tsql.drop_procedure(text, text, text, boolean) is
 $$Drops the procedure with a name in a database. Runs with the caller's rights. Errors: none or several of this name
 (3701).$$;

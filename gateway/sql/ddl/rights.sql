@@ -56,7 +56,6 @@ begin
     (select string_agg(case named when 'public' then named else quote_ident(named) end, ', ') from unnest(roles) as named));
 end
 $$;
-
 comment on procedure tsql.change_rights(text, text[], text, text[]) is
 $$GRANT and REVOKE: action is grant or revoke, rights in lower case, target a name in SQL. Runs with the caller's rights.
 Errors: no such object or role, or the caller may not grant (15151), rights that the object does not have (4606).$$;

@@ -6,9 +6,7 @@ create sequence if not exists tsql.last_rowversion minvalue 0 start 2000;
 create table if not exists tsql.one_rowversion ();
 
 create or replace function tsql.next_rowversion() returns bytea
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   next bigint;
@@ -27,9 +25,7 @@ $$;
 comment on function tsql.next_rowversion() is 'A version number that is greater than those of all rows of the database.';
 
 create or replace function tsql.dbts() returns bytea
-language sql
-security definer
-set search_path = pg_catalog, pg_temp
+language sql security definer set search_path = pg_catalog, pg_temp
 as $$ select int8send(last_value) from tsql.last_rowversion $$;
 comment on function tsql.dbts() is '@@dbts: the latest row version.';
 
@@ -64,9 +60,7 @@ $$;
 comment on function tsql.keep_rowversion() is 'Error 272: an update names the versions of rows.';
 
 create or replace function tsql.rowversions_of(target regclass) returns table (number smallint, name name)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select attnum, attname
   from pg_attribute

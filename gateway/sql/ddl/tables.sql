@@ -1,9 +1,7 @@
 -- CREATE TABLE, CREATE INDEX and TRUNCATE TABLE; dropping of tables and views.
 
-create or replace function tsql.demand_table(target text, number integer)
-returns regclass
-language plpgsql
-stable
+create or replace function tsql.demand_table(target text, number integer) returns regclass
+language plpgsql stable
 as $$
 begin
   if to_regclass(target) is null then
@@ -18,11 +16,8 @@ $$;
 comment on function tsql.demand_table(text, integer) is
 'The table that a statement changes; the given error if it does not exist: each statement has its own.';
 
-create or replace function tsql.has_column(of regclass, name text)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.has_column(of regclass, name text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select exists (select from pg_attribute where attrelid = of and attname = name and attnum > 0 and not attisdropped)
 $$;
@@ -184,8 +179,7 @@ comment on procedure tsql.define_referring(text, text) is
 $$Runs the definition of a table or of a change of one. A numeric(p, 0) that refers to a numeric(p, 0) identity column becomes a
 bigint, as that is: PostgreSQL has no foreign keys between the two.$$;
 
-create or replace function tsql.tell_digits(finest text)
-returns void
+create or replace function tsql.tell_digits(finest text) returns void
 language plpgsql
 as $$
 begin
@@ -296,12 +290,10 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.refuse_drop(text, text, text) is
 'Error 3705: the name is that of an object of another kind (actual; null: of none).';
 
-create or replace function tsql.drop_relation(kind text, schema text, name text, if_exists boolean)
-returns void
+create or replace function tsql.drop_relation(kind text, schema text, name text, if_exists boolean) returns void
 language plpgsql
 as $$
 declare
@@ -332,7 +324,6 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.drop_relation(text, text, text, boolean) is
 $$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Error: it does not exist or
 belongs to another login (3701), it is a view or table (3705).$$;

@@ -6,10 +6,8 @@
 -- without arguments, so PostgreSQL refuses to drop them while they are bound. The functions run with the rights of
 -- their callers.
 
-create or replace function tsql.user_type(type_ text)
-returns oid
-language sql
-stable
+create or replace function tsql.user_type(type_ text) returns oid
+language sql stable
 as $$
   select pg_type.oid
   from pg_catalog.pg_type
@@ -19,10 +17,8 @@ as $$
 $$;
 comment on function tsql.user_type(text) is 'The domain of a user type of the current database.';
 
-create or replace function tsql.columns_of_type(type_ text)
-returns table (relation regclass, column_name name)
-language sql
-stable
+create or replace function tsql.columns_of_type(type_ text) returns table (relation regclass, column_name name)
+language sql stable
 as $$
   select attrelid::regclass, attname
   from pg_catalog.pg_description
@@ -100,10 +96,8 @@ $$;
 comment on procedure tsql.fill_table(text, text) is
 $$Copies the rows of a table variable into that of a parameter. Error: the source is no table variable (206).$$;
 
-create or replace function tsql.bindable(kind text, name text)
-returns oid
-language sql
-stable
+create or replace function tsql.bindable(kind text, name text) returns oid
+language sql stable
 as $$
   select oid from pg_catalog.pg_proc
   where pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(current_schema())) and proname = lower(name)
@@ -225,11 +219,8 @@ $$;
 comment on procedure tsql.bind_type(text, oid, oid, boolean) is
 $$Binds a rule or a default to a user type, and to its columns unless only_future; null: unbinds it.$$;
 
-create or replace function tsql.bound_to_type(type_ oid)
-returns table (kind text, function oid)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.bound_to_type(type_ oid) returns table (kind text, function oid)
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case classid when 'pg_type'::regclass then 'default' else 'rule' end, refobjid
   from pg_depend

@@ -1,20 +1,13 @@
 -- CREATE VIEW and ALTER VIEW.
 
-create or replace function tsql.view_digest(view oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-set quote_all_identifiers = off
+create or replace function tsql.view_digest(view oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp set quote_all_identifiers = off
 as $$ select md5(pg_get_viewdef(view)) $$;
 comment on function tsql.view_digest(oid) is
   'A digest of a view''s query in PostgreSQL''s form, independent of the session''s settings.';
 
-create or replace function tsql.view_source(view oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.view_source(view oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select regexp_replace(said[3], '\n-- extended properties: \{.*\}$', '')
   from regexp_match(obj_description(view, 'pg_class'), '^T-SQL view of PostgreSQL (\d+), ([0-9a-f]{32})\n(.*)$') as said
@@ -29,9 +22,7 @@ drop procedure if exists tsql.create_view(text, text, text[], text[]);
 
 create or replace function tsql.view_origins(view regclass)
 returns table (number integer, of_table oid, of_column smallint)
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   -- in the view's rule its own columns follow those of subqueries
   select distinct on (a.attnum) a.attnum, b.attrelid, b.attnum

@@ -1,10 +1,8 @@
 -- T-SQL's messages for violated constraints, with parts that PostgreSQL's error fields lack: the kind of the constraint
 -- and of the statement, the other table, the column.
 
-create or replace function tsql.changing(statement text)
-returns text
-language sql
-immutable
+create or replace function tsql.changing(statement text) returns text
+language sql immutable
 as $$
   select case
     when count(distinct lower(word)) = 1 or statement ~* '^\s*(insert|update|delete|merge)\M'
@@ -13,16 +11,11 @@ as $$
   from regexp_matches(statement, '\m(insert|update|delete|merge)\M', 'gi') as matched (words),
     unnest(words) as word
 $$;
-
 comment on function tsql.changing(text) is
 $$The kind of a statement: INSERT, UPDATE, DELETE or MERGE; null if its text has none or several of these words.$$;
 
-
-create or replace function tsql.duplicate_values(detail text, index_ oid)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.duplicate_values(detail text, index_ oid) returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select case
     when count(*) filter (where is_number or is_text) < max(indnkeyatts) then null
@@ -42,17 +35,13 @@ as $$
   where indexrelid = index_
   group by found
 $$;
-
 comment on function tsql.duplicate_values(text, oid) is
 $$The values of a duplicate key in parentheses, from PostgreSQL's detail; null if T-SQL may write them differently.$$;
 
-
 create or replace function tsql.violation_in_ase(
   sqlstate text, message text, database text, table_ text, constraint_ text
-)
-returns tsql.error
-language sql
-immutable
+) returns tsql.error
+language sql immutable
 as $$
   select case when number is not null then (number, severity, 1, said, 0, '')::tsql.error end
   from (
@@ -82,20 +71,15 @@ as $$
     where sqlstate = '23514' and constraint_ like 'T-SQL rule %'
   ) as found (number, severity, said)
 $$;
-
 comment on function tsql.violation_in_ase(text, text, text, text, text) is
 $$ASE's message of a violated constraint, with the table that the statement changes (ASE: Troubleshooting, "Error
 messages").$$;
 
-
 create or replace function tsql.violation(
   sqlstate text, message text, detail text, schema_ text, table_ text, constraint_ text, context text,
   statement text, sybase boolean
-)
-returns tsql.error
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns tsql.error
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   relation oid;
@@ -204,17 +188,13 @@ begin
   return case when kind is not null then (547, 16, 0, text_, 0, '')::tsql.error end;
 end
 $$;
-
 comment on function tsql.violation(text, text, text, text, text, text, text, text, boolean) is
 $$A violated constraint as SQL Server (Database Engine events and errors) or ASE (sybase) says it; null: it is
 none, or the words cannot be told for certain. sqlstate to context: PostgreSQL's fields of the error;
 statement: the statement that was sent, if the context does not have it.$$;
 
-
-create or replace function tsql.missing_function(message text, missing integer)
-returns tsql.error
-language sql
-stable
+create or replace function tsql.missing_function(message text, missing integer) returns tsql.error
+language sql stable
 as $$
   select (number, 16, 1, replace(says, '%', case number when 208 then concat_ws('.', schema_, name) when 8116 then name
     else concat_ws('.', coalesce(schema_, 'dbo'), name) end), 0, '')::tsql.error
@@ -243,20 +223,15 @@ as $$
     when called.schema_ = 'sys' then 8116
   end
 $$;
-
 comment on function tsql.missing_function(text, integer) is
 $$SQL Server's error for PostgreSQL's undefined function: no function of the name (missing: 208 in FROM, 4121 elsewhere),
 more (313), fewer (8144) or other arguments (8116). Null: a function outside T-SQL with other argument types.$$;
 
-
 create or replace function tsql.caught(
   sqlstate text, message text, detail text, schema_ text, table_ text, constraint_ text, context text,
   sybase boolean, line integer, procedure text
-)
-returns tsql.error
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns tsql.error
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   error tsql.error;
@@ -279,6 +254,5 @@ begin
   return error;
 end
 $$;
-
 comment on function tsql.caught(text, text, text, text, text, text, text, boolean, integer, text) is
 $$The T-SQL error for an error that PL/pgSQL has caught in a line of a procedure.$$;

@@ -2,11 +2,8 @@
 -- "Custom numeric format strings"), in the culture en-US. A format that .NET refuses returns null (SQL Server,
 -- "FORMAT").
 
-create or replace function tsql.check_culture(culture text)
-returns void
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.check_culture(culture text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if culture is null or lower(culture) <> 'en-us' then
@@ -14,27 +11,15 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.check_culture(text) is 'Checks the culture of FORMAT. Error: another one than en-US (9818).';
 
-
-create or replace function tsql.zero_padded(digits text, width integer)
-returns text
-language sql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.zero_padded(digits text, width integer) returns text
+language sql immutable strict set search_path = pg_catalog, pg_temp
 as $$ select lpad(digits, greatest(width, length(digits)), '0') $$;
-
 comment on function tsql.zero_padded(text, integer) is 'Digits with zeros before them, up to the given width.';
 
-
-create or replace function tsql.format_fixed(magnitude numeric, digits integer, grouped boolean)
-returns text
-language sql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.format_fixed(magnitude numeric, digits integer, grouped boolean) returns text
+language sql immutable strict set search_path = pg_catalog, pg_temp
 as $$
   select case
     when not grouped then rounded
@@ -43,17 +28,11 @@ as $$
   end
   from (select round(magnitude, digits)::text as rounded) as written
 $$;
-
 comment on function tsql.format_fixed(numeric, integer, boolean) is
 'A number of at least 0 with the given number of decimals, with commas between thousands on request.';
 
-
-create or replace function tsql.exponent_of(magnitude numeric)
-returns integer
-language sql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.exponent_of(magnitude numeric) returns integer
+language sql immutable strict set search_path = pg_catalog, pg_temp
 as $$
   select case
     when magnitude = 0 then 0
@@ -61,18 +40,12 @@ as $$
     else -1 - length(substring(magnitude::text from '^0?\.(0*)'))
   end
 $$;
-
 comment on function tsql.exponent_of(numeric) is 'The decimal exponent of a number of at least 0, with one digit before the point.';
-
 
 create or replace function tsql.format_scientific(
   magnitude numeric, digits integer, letter text, places integer, keeps_zeros boolean
-)
-returns text
-language plpgsql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+) returns text
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp
 as $$
 declare
   exponent integer := tsql.exponent_of(magnitude);
@@ -88,17 +61,11 @@ begin
   return mantissa || letter || case when exponent < 0 then '-' else '+' end || tsql.zero_padded(abs(exponent)::text, places);
 end
 $$;
-
 comment on function tsql.format_scientific(numeric, integer, text, integer, boolean) is
 'A number of at least 0 in scientific notation: decimals of the mantissa, E or e, least number of digits of the exponent.';
 
-
-create or replace function tsql.format_sections(format text)
-returns text[]
-language plpgsql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.format_sections(format text) returns text[]
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp
 as $$
 declare
   sections text[] := '{""}';
@@ -125,10 +92,8 @@ begin
   return sections;
 end
 $$;
-
 comment on function tsql.format_sections(text) is
 'The sections of a custom numeric format: for positive numbers, for negative ones, for zero; the last two are optional.';
-
 
 do $$
 begin
@@ -143,12 +108,8 @@ begin
 end
 $$;
 
-create or replace function tsql.read_number_format(section text)
-returns tsql.number_format
-language plpgsql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.read_number_format(section text) returns tsql.number_format
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp
 as $$
 declare
   asked tsql.number_format := (0, null, null, 0, 0, false, false);
@@ -201,16 +162,10 @@ begin
   return asked;
 end
 $$;
-
 comment on function tsql.read_number_format(text) is 'Reads a section of a custom numeric format.';
 
-
-create or replace function tsql.format_custom(value numeric, format text)
-returns text
-language plpgsql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.format_custom(value numeric, format text) returns text
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp
 as $$
 declare
   sections constant text[] := tsql.format_sections(format);
@@ -309,15 +264,10 @@ begin
   return written;
 end
 $$;
-
 comment on function tsql.format_custom(numeric, text) is '.NET: Custom numeric format strings.';
 
-
-create or replace function tsql.format_number(value numeric, format text, culture text, kind text)
-returns text
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.format_number(value numeric, format text, culture text, kind text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   of_format constant text[] := regexp_match(format, '^([A-Za-z])([0-9]{0,2})$');
@@ -391,7 +341,6 @@ begin
   end case;
 end
 $$;
-
 comment on function tsql.format_number(numeric, text, text, text) is
 'FORMAT of a number; kind is int2, int4, int8, numeric, real or float.';
 
@@ -410,5 +359,4 @@ create or replace function tsql.format(value real, format text, culture text) re
   language sql stable return tsql.format_number(
     round(value::double precision::numeric, 6 - tsql.exponent_of(abs(value::double precision::numeric))),
     format, culture, 'real');
-
 comment on function tsql.format(numeric, text, text) is 'SQL Server: FORMAT, in culture en-US.';

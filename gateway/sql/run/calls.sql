@@ -12,12 +12,9 @@ begin
 end
 $$;
 
-
 create or replace function tsql.argument(value numeric, low numeric, high numeric, source text, target text)
 returns numeric
-language plpgsql
-immutable
-strict
+language plpgsql immutable strict
 as $$
 begin
   if value not between low and high then
@@ -26,15 +23,11 @@ begin
   return value;
 end
 $$;
-
 comment on function tsql.argument(numeric, numeric, numeric, text, text) is
 $$A number as an argument of a parameter whose type has a range of its own; error 8114 beyond it.$$;
 
-create or replace function tsql.converted(value text, source text, target oid, declared text default null)
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.converted(value text, source text, target oid, declared text default null) returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   -- `value` is an expression: the text of a value of type `source`
   select case
@@ -80,12 +73,10 @@ as $$
     from regexp_match(source, '^(datetime2|time|datetimeoffset)\((\d)\)$') as of
   ) as known
 $$;
-
 comment on function tsql.converted(text, text, oid, text) is
 $$An expression that turns the text of a value of one type into another type, as T-SQL hands it to a parameter. source: a type
 of PostgreSQL's or of schema tsql; datetime2(n), time(n) and datetimeoffset(n), whose texts show their digits, as T-SQL has them.
 declared: the parameter's type as T-SQL has it, for the length of a text.$$;
-
 
 do $$
 begin
@@ -94,10 +85,8 @@ begin
   end if;
 end
 $$;
-create or replace function tsql.status_of_failed(sqlstate text, detail text, context text)
-returns integer
-language sql
-stable
+create or replace function tsql.status_of_failed(sqlstate text, detail text, context text) returns integer
+language sql stable
 as $$
   select 10 - least(24, case
     when sqlstate = 'TS001' then split_part(detail, ' ', 2)::integer
@@ -106,7 +95,6 @@ as $$
   -- the functions in which the error was raised, innermost first
   where split_part(context, 'PL/pgSQL function tsql.execute(', 1) ~ 'PL/pgSQL function (?!tsql\.)'
 $$;
-
 comment on function tsql.status_of_failed(text, text, text) is
 $$The return status of a called procedure that an error has ended: 10 less the severity (SQL Server 6.5, "Return Status
 Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
@@ -114,8 +102,7 @@ Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
 create or replace function tsql.execute(
   database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[],
   value_type text default null, takes_over boolean default false, takers text[] default null
-)
-returns tsql.call_result
+) returns tsql.call_result
 language plpgsql
 as $$
 declare
@@ -291,7 +278,6 @@ begin
   return answer;
 end
 $$;
-
 comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean, text[]) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
 place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which

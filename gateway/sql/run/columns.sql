@@ -1,8 +1,7 @@
 -- Checks of the columns that a compiled text expects.
 
 create or replace function tsql.demand_columns(relation oid, names text[]) returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp
 as $$
 declare
   name text;
@@ -22,17 +21,13 @@ begin
   return true;
 end
 $$;
-
 comment on function tsql.demand_columns(oid, text[]) is
 $$True; an error (RL007) when a table or composite type has other columns than these, or in another order. It is
 immutable for PostgreSQL to evaluate it when a statement is planned; since the statement has the relation's oid, it is
 planned again when that has changed.$$;
 
-create or replace function tsql.demand_declared(relation regclass, columns jsonb)
-returns void
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.demand_declared(relation regclass, columns jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tsql.is_declared_otherwise(relation, columns) then
@@ -42,17 +37,13 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.demand_declared(regclass, jsonb) is
 $$Error 2801 if a table's columns are declared otherwise than a procedure was compiled with. It is immutable, and its
 arguments are constants: PostgreSQL evaluates it when it plans the procedure's first statement, and again after a change
 of the table.$$;
 
-
-create or replace function tsql.is_declared_otherwise(relation oid, columns jsonb)
-returns boolean
-language sql
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.is_declared_otherwise(relation oid, columns jsonb) returns boolean
+language sql set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select
@@ -71,18 +62,13 @@ as $$
     where actual.declared is distinct from known.declared
   )
 $$;
-
 comment on function tsql.is_declared_otherwise(oid, jsonb) is
 $$Whether columns of a table have other types than the given ones, by their names: type, modifier and T-SQL's declaration
 as the gateway reads them; null for no such column; the number of all columns has the name "". It is volatile: it sees what has been committed while PostgreSQL
 waited for the table.$$;
 
-
-create or replace function tsql.outdated()
-returns table (schema text, source text, read_as text, owner text)
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.outdated() returns table (schema text, source text, read_as text, owner text)
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   one record;
@@ -117,7 +103,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function tsql.outdated() is
 $$The procedures, functions and triggers compiled from T-SQL of which a table has changed since, of the owners that the
 session may act as: their schema ('' for the session's own), T-SQL, how it was read, and the owner.$$;

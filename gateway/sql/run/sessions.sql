@@ -1,20 +1,14 @@
 -- The calling login, and identity values.
 
-create or replace function tsql.caller()
-returns text
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.caller() returns text
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   -- in a procedure current_user is its owner, and on a shared connection session_user is the gateway's
   select case session_user when 'ringlog_gateway' then current_setting('role') else session_user end
 $$;
-
 comment on function tsql.caller() is $$The login on whose behalf a procedure runs: suser_name().$$;
 
-
-create or replace function tsql.last_identity()
-returns numeric
+create or replace function tsql.last_identity() returns numeric
 language plpgsql
 as $$
 begin
@@ -23,12 +17,9 @@ exception when object_not_in_prerequisite_state then
   return null;
 end
 $$;
-
 comment on function tsql.last_identity() is $$@@identity: the last identity value of the session.$$;
 
-
-create or replace function tsql.identity_of(target text)
-returns numeric
+create or replace function tsql.identity_of(target text) returns numeric
 language plpgsql
 as $$
 begin
@@ -41,13 +32,10 @@ exception when object_not_in_prerequisite_state then
   return null;
 end
 $$;
-
 comment on function tsql.identity_of(text) is
 $$The last identity value of a table in this session; null without one, or without an identity column.$$;
 
-
-create or replace function tsql.identity_after(target text)
-returns numeric
+create or replace function tsql.identity_after(target text) returns numeric
 language plpgsql
 as $$
 begin
@@ -59,13 +47,10 @@ begin
   return tsql.identity_of(target);
 end
 $$;
-
 comment on function tsql.identity_after(text) is
 $$@@identity after an insert into a table whose triggers may have inserted rows elsewhere.$$;
 
-
-create or replace function tsql.advance_identity(target text)
-returns void
+create or replace function tsql.advance_identity(target text) returns void
 language plpgsql
 as $$
 declare
@@ -93,14 +78,11 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.advance_identity(text) is
 $$After explicit values for an identity column: a value beyond the numbers given so far becomes the current one (SQL Server,
 "SET IDENTITY_INSERT").$$;
 
-
-create or replace function tsql.demand_identity(target text)
-returns void
+create or replace function tsql.demand_identity(target text) returns void
 language plpgsql
 as $$
 begin
@@ -113,6 +95,5 @@ begin
   end if;
 end
 $$;
-
 comment on function tsql.demand_identity(text) is
 $$Refuses SET IDENTITY_INSERT for a missing table (1088) and for one without an identity column (8106).$$;

@@ -1,7 +1,6 @@
 -- Temporary tables of procedures.
 
-create or replace function tsql.drop_temporary(names text[], if_exists boolean)
-returns void
+create or replace function tsql.drop_temporary(names text[], if_exists boolean) returns void
 language plpgsql
 as $$
 declare
@@ -35,28 +34,20 @@ begin
   end loop;
 end
 $$;
-
 comment on function tsql.drop_temporary(text[], boolean) is
 $$Drops temporary tables of a procedure, at its end or by its DROP TABLE. A table that an open result set still reads is
 renamed, and dropped by the next call or with the session. Error: there is none (3701).$$;
 
-
-create or replace function tsql.temporary_tables()
-returns oid[]
-language sql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.temporary_tables() returns oid[]
+language sql stable set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select c.oid from pg_class c where c.relnamespace = pg_my_temp_schema() and c.relkind = 'r' order by c.oid
   )
 $$;
-
 comment on function tsql.temporary_tables() is $$The temporary tables of the session.$$;
 
-
-create or replace function tsql.forget_tables(before oid[])
-returns void
+create or replace function tsql.forget_tables(before oid[]) returns void
 language sql
 as $$
   select tsql.drop_temporary(array_agg(c.relname::text), true)
@@ -68,6 +59,5 @@ as $$
     and c.oid <> all (before)
   having count(*) > 0
 $$;
-
 comment on function tsql.forget_tables(oid[]) is
 $$Drops the temporary tables that a procedure or a batch has created and left.$$;

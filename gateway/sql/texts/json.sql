@@ -1,9 +1,7 @@
 -- JSON of SQL Server. A fragment keeps its own text, so documents are json and not jsonb.
 
-create or replace function tsql.isjson(document text)
-returns integer
-language plpgsql
-immutable strict parallel safe
+create or replace function tsql.isjson(document text) returns integer
+language plpgsql immutable strict parallel safe
 as $$
 begin
   return (json_typeof(document::json) in ('object', 'array'))::integer;
@@ -14,8 +12,7 @@ $$;
 comment on function tsql.isjson(text) is 'SQL Server: ISJSON without a type, 1 for an object or an array.';
 
 create or replace function tsql.json_path(path text, out is_strict boolean, out steps text[])
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   said constant text[] := regexp_match(path,
@@ -44,8 +41,7 @@ end;
 comment on function tsql.json_missing() is 'Raises the error of a strict path that leads to nothing.';
 
 create or replace function tsql.json_read(document text) returns json
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 begin
   return document::json;
@@ -56,8 +52,7 @@ $$;
 comment on function tsql.json_read(text) is 'A text as JSON. Error: the text is not JSON (13609).';
 
 create or replace function tsql.json_at(document text, path text, out fragment json, out is_strict boolean)
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   steps text[];
@@ -82,10 +77,8 @@ $$;
 comment on function tsql.json_at(text, text) is
 'The value at a path, null where there is none. Errors: a wrong path (13607) or text (13609), nothing there and `strict` (13608).';
 
-create or replace function tsql.json_scalar(document text, path text)
-returns text
-language plpgsql
-immutable strict parallel safe
+create or replace function tsql.json_scalar(document text, path text) returns text
+language plpgsql immutable strict parallel safe
 as $$
 declare
   fragment json;
@@ -104,10 +97,8 @@ $$;
 comment on function tsql.json_scalar(text, text) is
   'The scalar at a path. Null where there is an object or an array; with `strict` error 13623.';
 
-create or replace function tsql.json_value(document text, path text)
-returns text
-language plpgsql
-immutable strict parallel safe
+create or replace function tsql.json_value(document text, path text) returns text
+language plpgsql immutable strict parallel safe
 as $$
 declare
   longest constant integer := 4000;
@@ -125,8 +116,7 @@ comment on function tsql.json_value(text, text) is
 'SQL Server: JSON_VALUE. Null where there is an object, an array or more than 4,000 characters; with `strict` errors 13623 and 13625.';
 
 create or replace function tsql.json_container(document text, path text, error integer, message text) returns json
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   fragment json;
@@ -144,10 +134,8 @@ $$;
 comment on function tsql.json_container(text, text, integer, text) is
   'The object or array at a path. Null where there is none; with `strict` this error.';
 
-create or replace function tsql.json_query(document text, path text default '$')
-returns text
-language sql
-immutable strict parallel safe
+create or replace function tsql.json_query(document text, path text default '$') returns text
+language sql immutable strict parallel safe
 return tsql.json_container(document, path, 13624, 'Object or array cannot be found in the specified JSON path.')::text;
 comment on function tsql.json_query(text, text) is
 'SQL Server: JSON_QUERY. Null where there is a scalar; with `strict` error 13624.';
@@ -155,8 +143,7 @@ comment on function tsql.json_query(text, text) is
 -- openjson
 
 create or replace function tsql.json_opened(document text, path text) returns json
-language sql
-immutable strict parallel safe
+language sql immutable strict parallel safe
 return tsql.json_container(
   document, path, 13611, 'Value referenced by JSON path is not an array or object and cannot be opened with OPENJSON.'
 );
@@ -164,8 +151,7 @@ comment on function tsql.json_opened(text, text) is
   'The object or array at a path. Null where there is none; with `strict` error 13611.';
 
 create or replace function tsql.json_elements(opened json) returns table (key text, element json)
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 begin
   if json_typeof(opened) = 'object' then
@@ -178,10 +164,8 @@ end
 $$;
 comment on function tsql.json_elements(json) is 'The members of an object by their names, those of an array by their numbers from 0.';
 
-create or replace function tsql.openjson(document text, path text)
-returns table (key text, value text, type integer)
-language sql
-immutable strict parallel safe
+create or replace function tsql.openjson(document text, path text) returns table (key text, value text, type integer)
+language sql immutable strict parallel safe
 begin atomic
   select e.key,
     case when kind in ('object', 'array') then element::text else element #>> '{}' end,
@@ -192,8 +176,7 @@ comment on function tsql.openjson(text, text) is
 'SQL Server: OPENJSON. Types: 0 null, 1 text, 2 number, 3 boolean, 4 array, 5 object.';
 
 create or replace function tsql.openjson_rows(document text, path text) returns setof text
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   opened constant json := tsql.json_opened(document, path);
@@ -211,8 +194,7 @@ comment on function tsql.openjson_rows(text, text) is
 -- json_modify
 
 create or replace function tsql.json_end(tokens text[], place integer) returns integer
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   depth integer := 0;
@@ -228,15 +210,13 @@ $$;
 comment on function tsql.json_end(text[], integer) is 'The last token of the value that begins at this one.';
 
 create or replace function tsql.json_next(tokens text[], place integer) returns integer
-language sql
-immutable strict parallel safe
+language sql immutable strict parallel safe
 return place + (tokens[place] ~ '^\s')::integer;
 comment on function tsql.json_next(text[], integer) is 'The first token from this place that is not blank.';
 
 create or replace function tsql.json_members(tokens text[], place integer)
 returns table (step text, first integer, value integer, last integer)
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   is_object constant boolean := tokens[place] = '{';
@@ -264,8 +244,7 @@ comment on function tsql.json_members(text[], integer) is
 'The members of the object or array that begins at a token: the step to each, its first token, those of its value.';
 
 create or replace function tsql.json_added(tokens text[], place integer, member text) returns text
-language sql
-immutable strict parallel safe
+language sql immutable strict parallel safe
 begin atomic
   select array_to_string(tokens[:closing - 1], '')
     || case when tsql.json_next(tokens, place + 1) < closing then ',' else '' end
@@ -275,8 +254,7 @@ end;
 comment on function tsql.json_added(text[], integer, text) is 'A document with a further member of the object or array at a token.';
 
 create or replace function tsql.json_removed(tokens text[], first integer, last integer) returns text
-language plpgsql
-immutable strict parallel safe
+language plpgsql immutable strict parallel safe
 as $$
 declare
   following constant integer := tsql.json_next(tokens, last + 1);
@@ -294,8 +272,7 @@ $$;
 comment on function tsql.json_removed(text[], integer, integer) is 'A document without the member of these tokens and its comma.';
 
 create or replace function tsql.json_modify(document text, path text, replacement text) returns text
-language plpgsql
-immutable parallel safe
+language plpgsql immutable parallel safe
 as $$
 declare
   appends constant boolean := path ~* '^\s*append\s';

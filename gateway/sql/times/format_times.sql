@@ -1,29 +1,20 @@
 -- FORMAT of times by .NET's rules (.NET documentation: standard and custom format strings of dates and times, and of
 -- time spans, for times of day), in the culture en-US.
 
-create or replace function tsql.quoted_width(pattern text, at integer)
-returns integer
-language sql
-immutable
-strict
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.quoted_width(pattern text, at integer) returns integer
+language sql immutable strict set search_path = pg_catalog, pg_temp
 as $$
   -- a backslash is an escape inside quotes too
   select length(substring(substr(pattern, at) from
     case substr(pattern, at, 1) when '"' then '^"(?:\\.|[^"\\])*"' else '^''(?:\\.|[^''\\])*''' end))
 $$;
-
 comment on function tsql.quoted_width(text, integer) is
 'Of what stands in quotes at a place of a format of times, with them; null where they are not closed.';
 
-
 create or replace function tsql.format_moment(
   moment timestamp, format text, culture text, minutes integer default null
-)
-returns text
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   pattern text := format;
@@ -146,16 +137,11 @@ begin
   return written;
 end
 $$;
-
 comment on function tsql.format_moment(timestamp, text, text, integer) is
 'FORMAT of a time with its date; minutes: of its offset, where it has one.';
 
-
-create or replace function tsql.format_time(value time, format text, culture text)
-returns text
-language plpgsql
-immutable
-set search_path = pg_catalog, pg_temp
+create or replace function tsql.format_time(value time, format text, culture text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 declare
   pattern text := format;
@@ -219,7 +205,6 @@ begin
   return case when pattern is null then null else written end;
 end
 $$;
-
 comment on function tsql.format_time(time, text, text) is
 'FORMAT of a time of day, which is a time span to .NET: points and colons need a backslash or quotes.';
 

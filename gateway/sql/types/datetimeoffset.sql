@@ -161,8 +161,7 @@ end
 $$;
 
 -- conversions, with the given number of decimals of the second
-create or replace function tsql.to_datetimeoffset(value tsql.datetimeoffset, digits integer)
-returns tsql.datetimeoffset
+create or replace function tsql.to_datetimeoffset(value tsql.datetimeoffset, digits integer) returns tsql.datetimeoffset
 language sql immutable strict parallel safe
 return case when digits >= 6 then value else tsql.at_offset(tsql.to_digits(tsql.moment(value), digits), (value).minutes) end;
 create or replace function tsql.to_datetimeoffset(value timestamp, digits integer) returns tsql.datetimeoffset

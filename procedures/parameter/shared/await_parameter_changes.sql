@@ -1,8 +1,5 @@
-create or replace function ringlog.await_parameter_changes("time" timestamptz)
-returns void
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.await_parameter_changes("time" timestamptz) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   if await_parameter_changes."time" is null then
@@ -20,7 +17,6 @@ begin
   end if;
 end
 $$;
-
 comment on function ringlog.await_parameter_changes is
 $$Returns when no uncommitted change of parameters can have this time or an earlier one.$$;
 

@@ -1,6 +1,5 @@
 create or replace function ringlog.begin_parameter_change(words text, out change bigint, out changed timestamptz)
-language plpgsql
-set search_path = pg_catalog, pg_temp
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -34,7 +33,6 @@ begin
   returning begun.change, begun."time" into change, changed;
 end
 $$;
-
 comment on function ringlog.begin_parameter_change is
 $$Begins the change of this transaction: its number, and its time, which is later than that of every change before. The
 caller holds the lock of parameters.$$;

@@ -2,8 +2,7 @@ create or replace function ringlog.compare_snapshot(
   name text,
   other text default null,
   of_table text default null
-)
-returns table (
+) returns table (
   table_name text,
   row_key text,
   change_kind text,
@@ -11,10 +10,7 @@ returns table (
   value_before text,
   value_after text
 )
-language plpgsql
-volatile
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -42,7 +38,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.compare_snapshot is
 $$The differences between a snapshot and another one, or now: a line for each value of each row of each table, or of
 this table only. Error: no such snapshot (P0002).$$;

@@ -3,11 +3,8 @@ create or replace function ringlog.demand_version(
   there integer,
   since bigint,
   expected integer
-)
-returns void
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -27,6 +24,5 @@ begin
     using errcode = 'serialization_failure', hint = 'Read it again.';
 end
 $$;
-
 comment on function ringlog.demand_version is
 $$Refuses a change of a row whose version is not the one that the caller has read (40001).$$;

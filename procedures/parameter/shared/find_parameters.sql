@@ -1,5 +1,4 @@
-create or replace function ringlog.find_parameters(pattern text default '%')
-returns table (
+create or replace function ringlog.find_parameters(pattern text default '%') returns table (
   table_name text,
   column_name text,
   is_key boolean,
@@ -9,9 +8,7 @@ returns table (
   limit_low double precision,
   limit_high double precision
 )
-language sql
-stable
-parallel safe
+language sql stable parallel safe
 as $$
   select
     found.table_name,
@@ -26,7 +23,6 @@ as $$
   where found.table_name || '/' || found.column_name like find_parameters.pattern
   order by found.table_name, found.place
 $$;
-
 comment on function ringlog.find_parameters is
 $$The columns of parameter tables whose table/column is like the pattern (% is any text, _ any character).$$;
 

@@ -1,9 +1,5 @@
-create or replace function ringlog.forget_snapshot(name text)
-returns integer
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+create or replace function ringlog.forget_snapshot(name text) returns integer
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 begin
   delete from ringlog.parameter_snapshot as known where known.name = forget_snapshot.name;
@@ -14,7 +10,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function ringlog.forget_snapshot is
 $$Deletes the name of a state. The state itself can still be read by its time.$$;
 

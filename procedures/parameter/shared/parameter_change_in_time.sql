@@ -1,7 +1,5 @@
-create or replace function ringlog.parameter_change_in_time()
-returns trigger
-language plpgsql
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.parameter_change_in_time() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
   if clock_timestamp() > new."time" + interval '50 seconds' then
@@ -11,6 +9,5 @@ begin
   return null;
 end
 $$;
-
 comment on function ringlog.parameter_change_in_time is
 $$At the end of a transaction: refuses a change that is not committed within 50 seconds of its time.$$;

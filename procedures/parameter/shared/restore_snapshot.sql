@@ -6,10 +6,7 @@ create or replace function ringlog.restore_snapshot(
   out change bigint,
   out changed timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -57,7 +54,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function ringlog.restore_snapshot is
 $$Sets all parameter tables, or this one, to the state of a snapshot, as one change. Returns the number of changed rows,
 and number and time of the change. Errors, which change nothing: no such snapshot or table (P0002), a table that differs

@@ -4,10 +4,7 @@ create or replace function ringlog.save_snapshot(
   "time" timestamptz default null,
   out saved timestamptz
 )
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '10s'
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$
 #variable_conflict use_column
 declare
@@ -38,7 +35,6 @@ exception when unique_violation then
     using errcode = 'unique_violation', hint = 'Choose another name, or call forget_snapshot first.';
 end
 $$;
-
 comment on function ringlog.save_snapshot is
 $$Gives the state of all parameter tables a name: the current one, or that of a past time. Returns the time. Errors: the
 name exists (23505), no name, or a future time (22023).$$;

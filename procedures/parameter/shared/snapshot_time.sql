@@ -1,8 +1,5 @@
-create or replace function ringlog.snapshot_time(asking text, name text)
-returns timestamptz
-language plpgsql
-stable
-set search_path = pg_catalog, pg_temp
+create or replace function ringlog.snapshot_time(asking text, name text) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
   found_time timestamptz;
@@ -15,7 +12,6 @@ begin
   return found_time;
 end
 $$;
-
 comment on function ringlog.snapshot_time is
 $$The time of a snapshot, for other procedures. Error: no such snapshot (P0002).$$;
 

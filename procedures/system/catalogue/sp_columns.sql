@@ -23,8 +23,7 @@ create function sys.sp_columns_100(
   namescope integer default 0,
   odbcver integer default 2,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
   "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
@@ -79,7 +78,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_columns_100(text, text, text, text, integer, integer, boolean) is
 $$SQL Server: sp_columns_100, which clients of version 10 (2008) and later call. The columns of the tables whose name is like
 @table_name.$$;
@@ -90,8 +88,7 @@ create function sys.sp_columns(
   table_qualifier text default null,
   column_name text default null,
   odbcver integer default 2
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
   "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
@@ -107,7 +104,6 @@ as $$
     listed."CHAR_OCTET_LENGTH", listed."ORDINAL_POSITION", listed."IS_NULLABLE", listed."SS_DATA_TYPE"
   from sys.sp_columns_100(table_name, table_owner, table_qualifier, column_name, 0, odbcver) as listed
 $$;
-
 comment on function sys.sp_columns(text, text, text, text, integer) is 'SQL Server: sp_columns, the same for older clients.';
 
 create function sybsystemprocs.sp_columns(
@@ -116,8 +112,7 @@ create function sybsystemprocs.sp_columns(
   table_qualifier text default null,
   column_name text default null,
   odbcver integer default 2
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
   "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint, "REMARKS" sys.remarks,
@@ -164,7 +159,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sybsystemprocs.sp_columns(text, text, text, text, integer) is
 $$ASE: sp_columns (Reference Manual: Procedures, catalog stored procedures). Its columns stand in another order from the
 13th on, which jTDS relies on.$$;

@@ -10,7 +10,6 @@ as $$
   from sys.every_database as databases
   order by 1
 $$;
-
 comment on function sys.sp_databases() is
 'SQL Server and ASE: sp_databases. A database is a schema of PostgreSQL; its size is that of its tables and indexes, in KB.';
 
@@ -53,5 +52,4 @@ as $$
   where $1 is null or listed.id = $1
   order by 1
 $$;
-
 comment on function sys.sp_server_info(integer) is 'SQL Server and ASE: sp_server_info.';

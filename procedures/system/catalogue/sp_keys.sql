@@ -2,8 +2,7 @@ create function sys.sp_pkeys(
   table_name text,
   table_owner text default null,
   table_qualifier text default null
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "PK_NAME" sys.sysname
 )
@@ -31,7 +30,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_pkeys(text, text, text) is 'SQL Server and ASE: sp_pkeys, the primary key of a table.';
 
 create function sys.sp_fkeys(
@@ -41,8 +39,7 @@ create function sys.sp_fkeys(
   fktable_name text default null,
   fktable_owner text default null,
   fktable_qualifier text default null
-)
-returns table (
+) returns table (
   "PKTABLE_QUALIFIER" sys.sysname, "PKTABLE_OWNER" sys.sysname, "PKTABLE_NAME" sys.sysname,
   "PKCOLUMN_NAME" sys.sysname, "FKTABLE_QUALIFIER" sys.sysname, "FKTABLE_OWNER" sys.sysname,
   "FKTABLE_NAME" sys.sysname, "FKCOLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "UPDATE_RULE" smallint,
@@ -99,6 +96,5 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_fkeys(text, text, text, text, text, text) is
 'SQL Server and ASE: sp_fkeys, the foreign keys of a table or those that refer to it.';

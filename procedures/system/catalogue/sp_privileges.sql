@@ -44,8 +44,7 @@ create function sys.sp_table_privileges(
   table_owner text default null,
   table_qualifier text default null,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "GRANTOR" sys.sysname,
   "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname, "IS_GRANTABLE" sys.sysname
 )
@@ -72,7 +71,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_table_privileges(text, text, text, boolean) is
 'SQL Server and ASE: sp_table_privileges, who may do what with a table.';
 
@@ -81,8 +79,7 @@ create function sys.sp_column_privileges(
   table_owner text default null,
   table_qualifier text default null,
   column_name text default null
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "GRANTOR" sys.sysname, "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname,
   "IS_GRANTABLE" sys.sysname
@@ -112,7 +109,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_column_privileges(text, text, text, text) is
 'SQL Server and ASE: sp_column_privileges, who may do what with a column.';
 
@@ -158,5 +154,4 @@ join (values
   ('SELECT', 'SL'), ('INSERT', 'IN'), ('UPDATE', 'UP'), ('DELETE', 'DL'), ('REFERENCES', 'RF'), ('EXECUTE', 'EX')
 ) as names (privilege, type) on names.privilege = granted.privilege
 where granted.grantee <> granted.owner;
-
 comment on view sys.database_permissions is 'SQL Server: Catalog Views, sys.database_permissions';

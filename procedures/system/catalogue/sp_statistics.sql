@@ -5,8 +5,7 @@ create function sys.sp_statistics(
   index_name text default '%',
   is_unique text default 'N',
   accuracy text default 'Q'
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "NON_UNIQUE" smallint,
   "INDEX_QUALIFIER" sys.sysname, "INDEX_NAME" sys.sysname, "TYPE" smallint, "SEQ_IN_INDEX" smallint,
   "COLUMN_NAME" sys.sysname, "COLLATION" sys.sysname, "CARDINALITY" bigint, "PAGES" integer,
@@ -58,7 +57,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_statistics(text, text, text, text, text, text) is
 $$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, with rows and pages (8,192 bytes) by
 PostgreSQL's statistics.$$;
@@ -71,8 +69,7 @@ create function sys.sp_special_columns(
   scope text default 'T',
   nullable text default 'U',
   odbcver integer default 2
-)
-returns table (
+) returns table (
   "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
   "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint
 )
@@ -107,7 +104,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_special_columns(text, text, text, text, text, text, integer) is
 'SQL Server and ASE: sp_special_columns. The columns that identify a row: the primary key.';
 

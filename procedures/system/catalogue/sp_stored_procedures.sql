@@ -1,5 +1,4 @@
-create function sys.procedures_named(name text, owner text, as_pattern boolean)
-returns setof sys.every_listed_procedure
+create function sys.procedures_named(name text, owner text, as_pattern boolean) returns setof sys.every_listed_procedure
 language sql stable
 as $$
   select procedures.*
@@ -8,7 +7,6 @@ as $$
     and procedures.number = coalesce(substring($1 from ';(\d+)$')::smallint, procedures.number)
     and sys.matches(procedures.shown_schema, nullif(owner, ''))
 $$;
-
 comment on function sys.procedures_named(text, text, boolean) is
 'The listed procedures whose name, or name;number, matches a pattern, or equals it.';
 
@@ -17,8 +15,7 @@ create function sys.sp_stored_procedures(
   sp_owner text default null,
   sp_qualifier text default null,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
   "NUM_INPUT_PARAMS" integer, "NUM_OUTPUT_PARAMS" integer, "NUM_RESULT_SETS" integer, "REMARKS" sys.remarks,
   "PROCEDURE_TYPE" smallint
@@ -45,7 +42,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_stored_procedures(text, text, text, boolean) is
 $$SQL Server and ASE: sp_stored_procedures. The procedures of the database, and ringlog's own, that the caller may execute.
 The numbers of parameters are not reported (-1), as in SQL Server.$$;
@@ -57,8 +53,7 @@ create function sys.sp_sproc_columns(
   column_name text default null,
   odbcver integer default 2,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
   "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint,
@@ -110,7 +105,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_sproc_columns(text, text, text, text, integer, boolean) is
 $$SQL Server and ASE: sp_sproc_columns. The parameters of the procedures of the database, and of ringlog's own, as callers
 see them, a row argument unfolded into its fields.$$;
@@ -122,8 +116,7 @@ create function sys.sp_sproc_columns_100(
   column_name text default null,
   odbcver integer default 2,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
   "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "RADIX" smallint, "NULLABLE" smallint,
@@ -149,6 +142,5 @@ as $$
     procedure_name, procedure_owner, procedure_qualifier, column_name, odbcver, fusepattern
   ) as listed
 $$;
-
 comment on function sys.sp_sproc_columns_100(text, text, text, text, integer, boolean) is
 'SQL Server: sp_sproc_columns_100, which clients of version 10 (2008) and later call.';

@@ -1,5 +1,4 @@
-create function sys.sp_tablecollations_100(object text)
-returns table (
+create function sys.sp_tablecollations_100(object text) returns table (
   colid integer,
   name sys.sysname,
   tds_collation_100 bytea,
@@ -18,6 +17,5 @@ as $$
   where columns.object_id = sys.demand_object(ltrim(object, '.'))
   order by columns.column_id
 $$;
-
 comment on function sys.sp_tablecollations_100(text) is
 'SQL Server: the collations of a table''s columns, which SqlBulkCopy and mssql-python read before they copy into it.';

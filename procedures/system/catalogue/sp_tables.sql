@@ -4,8 +4,7 @@ create function sys.sp_tables(
   table_qualifier text default null,
   table_type text default null,
   fusepattern boolean default true
-)
-returns table (
+) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks
 )
@@ -56,7 +55,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.sp_tables(text, text, text, text, boolean) is
 $$SQL Server and ASE: sp_tables. The tables and views of the current database, or of @table_qualifier, whose name is
 like @table_name; @table_type is a list as "'TABLE', 'VIEW'".$$;

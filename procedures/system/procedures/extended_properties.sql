@@ -10,7 +10,6 @@ as $$
   where not is_text and sys.comment_base(comment) <> '' and sys.comment_base(comment) not like 'T-SQL %'
     and not sys.comment_properties(comment) ? 'MS_Description'
 $$;
-
 comment on function sys.properties(text, boolean) is
 'The properties in a comment. is_text: the comment is the T-SQL text of the object, not a description.';
 
@@ -33,7 +32,6 @@ begin
   return nullif(concat(base, case when properties <> '{}' then E'\n-- extended properties: ' || properties::text end), '');
 end
 $$;
-
 comment on function sys.with_property(text, text, text, boolean) is
 'A comment with this value of a property in place of an earlier one; without the property if the value is null.';
 
@@ -114,7 +112,6 @@ select
   1, 'OBJECT_OR_COLUMN', relations.oid::integer, descriptions.number, 'MS_Description', descriptions.description
 from sys.every_relation as relations
 join sys.every_description as descriptions on descriptions.relation = relations.oid;
-
 comment on view sys.extended_properties is
 'SQL Server: Catalog Views, sys.extended_properties: those of sp_addextendedproperty, the facility file and COMMENT ON';
 
@@ -128,7 +125,6 @@ as $$
       then sys.enter(lower(name))
   end
 $$;
-
 comment on function sys.enter_schema(text) is
 'As sys.enter, for the name of a schema: one of the current database, its user, or another database. Null: there is none.';
 
@@ -137,7 +133,6 @@ language sql stable
 as $$
   select coalesce((select schemas.name from sys.every_schema as schemas where schemas.name = lower(entered_schema.name)), 'dbo')
 $$;
-
 comment on function sys.entered_schema(text) is 'The schema that sys.enter_schema has found, in the database that it has entered.';
 
 create function sys.list_properties(text, text, text, text, text, text, text)
@@ -179,7 +174,6 @@ create function sys.fn_listextendedproperty(
 ) returns table (objtype sys.sysname, objname sys.sysname, name sys.sysname, value text)
 language sql stable
 as $$ select * from sys.list_properties($1, $2, $3, $4, $5, $6, $7) $$;
-
 comment on function sys.fn_listextendedproperty(text, text, text, text, text, text, text) is
 'SQL Server: sys.fn_listextendedproperty';
 
@@ -233,7 +227,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.change_property(text, text, text, text, text, text, text, text, text) is
 $$Adds, updates or drops an extended property, as the procedure of SQL Server that is named. Runs with the caller's rights.
 Errors: no such object, or the caller does not own it (15135); it has the property already (15233), or lacks it (15217); arguments that

@@ -41,7 +41,6 @@ begin
   sequence_max_value := found.most;
 end
 $$;
-
 comment on function sys.sp_sequence_get_range(text, bigint, bigint, bigint, integer, bigint, bigint, bigint) is
 $$SQL Server: sp_sequence_get_range. Numbers of a sequence without a gap, at most a million. Errors: no such sequence (208), more
 numbers than it has (11732).$$;

@@ -1,10 +1,7 @@
 -- Locks of applications, by name: PostgreSQL's advisory locks.
 create function sys.applock_key(resource text) returns bigint
 language sql stable
-as $$
-  select hashtextextended('applock ' || sys.current_database() || ' ' || resource, 0)
-$$;
-
+as $$ select hashtextextended('applock ' || sys.current_database() || ' ' || resource, 0) $$;
 comment on function sys.applock_key(text) is 'The advisory lock of a resource: each database has its own.';
 
 create function sys.applock_owner(owner text) returns text
@@ -14,7 +11,6 @@ as $$
   where said = 'session'
     or said = 'transaction' and coalesce(nullif(current_setting('tsql.trancount', true), ''), '0') <> '0'
 $$;
-
 comment on function sys.applock_owner(text) is 'session or transaction; null: another word, or there is no transaction.';
 
 create function sys.demand_resource(resource text) returns void
@@ -82,7 +78,6 @@ begin
   return 1;
 end
 $$;
-
 comment on function sys.sp_getapplock(text, text, text, integer, text) is
 $$SQL Server: sp_getapplock. Returns 0: granted, 1: granted after a wait, -1: not granted within @LockTimeout (milliseconds;
 -1 waits without end), -3: deadlock, -999: another word, or no transaction that could own the lock. Shared and Exclusive only. The lock is held to the end of the transaction or, with
@@ -125,6 +120,5 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_releaseapplock(text, text, text) is
 'SQL Server: sp_releaseapplock, of locks that a session owns.';

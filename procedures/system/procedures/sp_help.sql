@@ -1,9 +1,7 @@
 -- As in ASE's syscolumns: the length of a text without limit is that of its pointer.
 create function sys.ase_bytes(characters integer, bytes integer, ase_length integer) returns integer
 language sql immutable
-as $$
-  select case when bytes = -1 then 16 when characters > 0 then ase_length else bytes end
-$$;
+as $$ select case when bytes = -1 then 16 when characters > 0 then ase_length else bytes end $$;
 
 create function sys.help(objname text, ase boolean) returns integer
 language plpgsql
@@ -126,18 +124,12 @@ $$;
 
 create function sys.sp_help(objname text default null) returns integer
 language sql
-as $$
-  select sys.help(objname, false)
-$$;
-
+as $$ select sys.help(objname, false) $$;
 comment on function sys.sp_help(text) is
 $$SQL Server: sp_help, without filegroups and row GUIDs. Without a name the objects of the current database; of a table
 its columns, indexes, constraints; of a procedure its parameters; of a type its definition.$$;
 
 create function sybsystemprocs.sp_help(objname text default null) returns integer
 language sql
-as $$
-  select sys.help(objname, true)
-$$;
-
+as $$ select sys.help(objname, true) $$;
 comment on function sybsystemprocs.sp_help(text) is 'The same with the types that TDS 5.0 has.';

@@ -7,8 +7,7 @@ as $$
   join sys.every_column as columns on columns.relation = column_list.relation and columns.number = listed.number
 $$;
 
-create function sys.sp_helpconstraint(objname text)
-returns table (
+create function sys.sp_helpconstraint(objname text) returns table (
   constraint_type sys.line, constraint_name sys.sysname, delete_action varchar(11), update_action varchar(11),
   status_enabled varchar(8), status_for_replication varchar(19), constraint_keys sys.list
 )
@@ -82,6 +81,5 @@ begin
   end if;
 end
 $$;
-
 comment on function sys.sp_helpconstraint(text) is
 'SQL Server: sp_helpconstraint, the keys, checks and defaults of a table.';

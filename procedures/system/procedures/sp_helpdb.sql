@@ -35,6 +35,5 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_helpdb(text) is
 'SQL Server: sp_helpdb, name, size, owner and number of all databases or of one, and its files';

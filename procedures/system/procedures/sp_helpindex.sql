@@ -27,5 +27,4 @@ begin
   end if;
 end
 $$;
-
 comment on function sys.sp_helpindex(text) is 'SQL Server and ASE: sp_helpindex, the indexes of a table.';

@@ -27,7 +27,6 @@ begin
   order by modules.procedure_number, lines.number, pieces.number;
 end
 $$;
-
 comment on function sys.sp_helptext(text) is
 $$SQL Server and ASE: sp_helptext. The text of a procedure (of a group: of all), view or trigger, by lines, those longer than 255 characters in pieces:
 the T-SQL of objects that T-SQL created; otherwise PostgreSQL's text of a procedure, and none of a view.$$;

@@ -1,5 +1,4 @@
-create function sys.sp_lock(spid1 integer default null, spid2 integer default null)
-returns table (
+create function sys.sp_lock(spid1 integer default null, spid2 integer default null) returns table (
   spid integer, dbid smallint, "ObjId" integer, "IndId" smallint, "Type" sys.sysname, "Resource" sys.sysname,
   "Mode" sys.sysname, "Status" sys.sysname
 )
@@ -37,6 +36,5 @@ as $$
     and locks.pid <> pg_catalog.pg_backend_pid()
   order by 1, 5, 6
 $$;
-
 comment on function sys.sp_lock(integer, integer) is
 'SQL Server: sp_lock. The locks of PostgreSQL, of all connections or of one or two.';

@@ -110,7 +110,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_rename(text, text, text) is
 $$SQL Server and ASE: sp_rename. A site's table, view, column, index, constraint or procedure, by the caller's rights; texts of
 procedures and views are not changed. Errors: no such name (15225), the new name is taken (15335), a table of the facility

@@ -61,16 +61,12 @@ begin
   return counted;
 end
 $$;
-
 comment on function sys.count_of_rows(oid) is
 'The rows of a table, counted one by one; null if the caller may not read it.';
 
 create function sys.kilobytes(bytes numeric) returns character varying
 language sql immutable
-as $$
-  select (coalesce(bytes, 0)::bigint / 1024) || ' KB'
-$$;
-
+as $$ select (coalesce(bytes, 0)::bigint / 1024) || ' KB' $$;
 comment on function sys.sp_spaceused(text, text) is
 $$SQL Server and ASE: sp_spaceused. The space of a table (of a log with all its weeks) or of the current database. The
 rows are counted.$$;

@@ -239,7 +239,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_sysmon(text, text) is
 $$ASE: sp_sysmon interval [, section]. Waits for the interval ('hh:mm:ss', can be cancelled), then reports what PostgreSQL
 counted in it. Through the gateway its own counts follow: network, calls of procedures, group commit. Sections: xactsum,

@@ -1,7 +1,5 @@
 create function sys.activity() returns setof pg_catalog.pg_stat_activity
-language plpgsql
-stable
-rows 100
+language plpgsql stable rows 100
 -- PostgreSQL shows a session's details to its login, but not to the role that the login has set
 set role to 'none'
 as $$
@@ -23,7 +21,6 @@ as $$
   from sys.activity() as sessions
   where sessions.pid = spid_of.pid
 $$;
-
 comment on function sys.spid_of(integer) is
 $$@@spid of the client that a connection to PostgreSQL serves. The number of the connection itself where that is of no
 TDS client, or of another login's client whose number PostgreSQL does not show.$$;
@@ -51,8 +48,7 @@ cross join lateral (
     regexp_match(sessions.application_name, '^\d+ (.*) \((.*)\)$') as names
 ) as numbered;
 
-create function sys.sp_who("LOGINAME" text default null)
-returns table (
+create function sys.sp_who("LOGINAME" text default null) returns table (
   spid integer, ecid smallint, status sys.sysname, loginame sys.sysname, hostname sys.sysname, blk sys.sysname,
   dbname sys.sysname, cmd sys.sysname, request_id integer
 )
@@ -90,7 +86,6 @@ begin
   order by 1;
 end
 $$;
-
 comment on function sys.sp_who(text) is
 $$SQL Server: sp_who. The clients and others that have a connection to PostgreSQL; an idle client has none. PostgreSQL's
 rules decide who sees the statements and addresses of others. For spid see sys.spid_of.$$;
@@ -112,7 +107,6 @@ select
   upper(substring(sessions.query from '^\s*(\w+)'))::sys.sysname as cmd
 from sys.every_session as sessions
 left join pg_catalog.pg_roles as roles on roles.rolname = sessions.login;
-
 comment on view sys.sysprocesses is 'SQL Server and ASE: sysprocesses, the connections to PostgreSQL';
 
 create view sys.dm_exec_sessions as
@@ -141,7 +135,6 @@ cross join (
     coalesce(nullif(pg_catalog.current_setting('tsql.dateformat', true), ''), 'mdy') as date_format,
     coalesce(nullif(pg_catalog.current_setting('tsql.datefirst', true), ''), '7')::integer as date_first
 ) as own;
-
 comment on view sys.dm_exec_sessions is
 'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. Settings are shown for the caller''s own session: the
 isolation level of others is 0 (unspecified), other settings are null.';

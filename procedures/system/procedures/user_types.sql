@@ -36,7 +36,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_addtype(text, text, text, text) is
 $$SQL Server: sp_addtype. Makes a user type of a system type. Errors: there is no such system type (15036), the name is taken
 (219).$$;
@@ -45,7 +44,6 @@ create function sybsystemprocs.sp_addtype(typename text, phystype text, nulltype
 returns integer
 language sql
 as $$ select sys.sp_addtype(typename, phystype, nulltype) $$;
-
 comment on function sybsystemprocs.sp_addtype(text, text, text) is
 'ASE: sp_addtype. Without null or not null, the type takes no nulls; `identity` is a third choice.';
 
@@ -63,7 +61,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_droptype(text) is
 'SQL Server and ASE: sp_droptype. Errors: there is no such type (15036), a column has it (15180).';
 
@@ -115,7 +112,6 @@ begin
     case when kind = 'default' and not unbinds then 'column' else 'table column' end);
 end
 $$;
-
 comment on function sys.bind(text, text, text, text) is
 $$Binds a rule or a default (kind) to a column ('t.c') or a user type; '' unbinds what is bound. Runs with the caller's rights.
 Errors: no such rule (15017), default (15016), type or column (15148), an identity (15102) or a column with a default (15103).$$;

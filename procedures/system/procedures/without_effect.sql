@@ -76,7 +76,6 @@ begin
   return 0;
 end
 $$;
-
 comment on function sys.sp_dboption(text, text, text, text) is
 $$SQL Server and ASE: sp_dboption. Changes nothing; a message reports that. Errors: no such database (15010), an option that
 would have an effect (102).$$;

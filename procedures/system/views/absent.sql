@@ -7,7 +7,6 @@ select
   'ROWS_FILEGROUP'::sys.sysname as type_desc,
   true as is_default,
   false as is_system;
-
 comment on view sys.data_spaces is 'SQL Server: Catalog Views, sys.data_spaces: that of all tables';
 
 create view sys.filegroups as
@@ -22,7 +21,6 @@ select
   null::integer as log_filegroup_id,
   false as is_read_only
 from sys.data_spaces as spaces;
-
 comment on view sys.filegroups is 'SQL Server: Catalog Views, sys.filegroups: that of all tables';
 
 create view sys.database_files as
@@ -46,7 +44,6 @@ select
   false as is_name_reserved
 from sys.every_database as databases
 where databases.name = sys.current_database();
-
 comment on view sys.database_files is
 'SQL Server: Catalog Views, sys.database_files: the files of a database''s tables as one; their size is in pages of 8,192 bytes';
 
@@ -61,7 +58,6 @@ select
   0 as function_id
 from sys.data_spaces as spaces
 where false;
-
 comment on view sys.partition_schemes is 'SQL Server: Catalog Views, sys.partition_schemes: there are none';
 
 create view sys.partition_functions as
@@ -76,7 +72,6 @@ select
   null::timestamp as create_date,
   null::timestamp as modify_date
 where false;
-
 comment on view sys.partition_functions is 'SQL Server: Catalog Views, sys.partition_functions: there are none';
 
 create view sys.assemblies as
@@ -92,7 +87,6 @@ select
   null::timestamp as modify_date,
   null::boolean as is_user_defined
 where false;
-
 comment on view sys.assemblies is 'SQL Server: Catalog Views, sys.assemblies: there are none';
 
 create view sys.xml_schema_collections as
@@ -104,7 +98,6 @@ select
   null::timestamp as create_date,
   null::timestamp as modify_date
 where false;
-
 comment on view sys.xml_schema_collections is
 'SQL Server: Catalog Views, sys.xml_schema_collections: there are none of a user';
 
@@ -135,5 +128,4 @@ select
   false as is_nonsql_subscriber,
   false as is_remote_proc_transaction_promotion_enabled,
   null::timestamp as modify_date;
-
 comment on view sys.servers is 'SQL Server: Catalog Views, sys.servers: this server; there are no linked ones';

@@ -92,7 +92,6 @@ from sys.shown_relations(null) as relations
 join sys.every_stored_column as columns on columns.relation = relations.oid
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
 where sys.may_see(relations.oid, columns.number);
-
 comment on view sys.columns is 'SQL Server: Catalog Views, sys.columns';
 
 create view sys.all_columns as
@@ -108,7 +107,6 @@ from sys.columns as columns
 join sys.every_stored_default as defaults
   on defaults.relation = columns.object_id::oid and defaults.column = columns.column_id
 where columns.is_computed;
-
 comment on view sys.computed_columns is 'SQL Server: Catalog Views, sys.computed_columns';
 
 create view sys.identity_columns as
@@ -128,7 +126,6 @@ join pg_catalog.pg_depend as depending
   and depending.deptype = 'i'
 join pg_catalog.pg_sequence as sequences on sequences.seqrelid = depending.objid
 where columns.is_identity;
-
 comment on view sys.identity_columns is 'SQL Server: Catalog Views, sys.identity_columns';
 
 create view sys.default_constraints as
@@ -139,7 +136,6 @@ select
   defaults.name is null as is_system_named
 from sys.shown_objects(null, '{D}') as objects
 join sys.every_stored_default as defaults on defaults.oid = objects.object_id::oid;
-
 comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';
 
 -- Parameters of procedures, as callers see them: a row argument unfolded into its fields; those of procedures
@@ -191,7 +187,6 @@ from sys.shown_routines(null) as routines
 join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
 where routines.number = 1;
-
 comment on view sys.parameters is 'SQL Server: Catalog Views, sys.parameters';
 
 create view sys.all_parameters as
@@ -274,6 +269,5 @@ from sys.shown_routines(null) as routines
 join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
 where routines.number = 1;
-
 comment on view sys.syscolumns is
 'SQL Server: System Compatibility Views, sys.syscolumns, with the parameters of procedures; status as in syscolumns of ASE';

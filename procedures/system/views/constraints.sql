@@ -19,7 +19,6 @@ select
   true as is_enforced
 from sys.shown_objects(null, '{PK,UQ}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid;
-
 comment on view sys.key_constraints is 'SQL Server: Catalog Views, sys.key_constraints';
 
 create view sys.check_constraints as
@@ -35,7 +34,6 @@ select
   sys.has_own_name(checks.conname, checks.conrelid, checks.contype) as is_system_named
 from sys.shown_objects(null, '{C}') as objects
 join pg_catalog.pg_constraint as checks on checks.oid = objects.object_id::oid;
-
 comment on view sys.check_constraints is 'SQL Server: Catalog Views, sys.check_constraints';
 
 create view sys.foreign_keys as
@@ -59,7 +57,6 @@ join (values
 join (values
   ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
 ) as updating (code, action, description) on updating.code = constraints.confupdtype;
-
 comment on view sys.foreign_keys is 'SQL Server: Catalog Views, sys.foreign_keys';
 
 create view sys.foreign_key_columns as
@@ -73,7 +70,6 @@ select
 from sys.shown_objects(null, '{F}') as objects
 join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
 cross join lateral unnest(constraints.conkey, constraints.confkey) with ordinality as pairs (from_column, to_column, position);
-
 comment on view sys.foreign_key_columns is 'SQL Server: Catalog Views, sys.foreign_key_columns';
 
 create view sys.sysforeignkeys as
@@ -85,7 +81,6 @@ select
   referenced_column_id::smallint as rkey,
   constraint_column_id::smallint as keyno
 from sys.foreign_key_columns;
-
 comment on view sys.sysforeignkeys is 'SQL Server: System Compatibility Views, sys.sysforeignkeys';
 
 create view sys.sysreferences as
@@ -95,7 +90,6 @@ select
   referenced_object_id as rkeyid,
   key_index_id::smallint as rkeyindid
 from sys.foreign_keys;
-
 comment on view sys.sysreferences is 'SQL Server: System Compatibility Views, sys.sysreferences';
 
 create view sys.sysconstraints as
@@ -108,5 +102,4 @@ select
   0 as actions,
   0 as error
 from sys.shown_objects(null, '{PK,UQ,F,C,D}');
-
 comment on view sys.sysconstraints is 'SQL Server: System Compatibility Views, sys.sysconstraints';

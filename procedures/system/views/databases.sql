@@ -58,7 +58,6 @@ select
   1::smallint as recovery_model,
   'FULL'::sys.sysname as recovery_model_desc
 from sys.every_named_database;
-
 comment on view sys.databases is 'SQL Server: Catalog Views, sys.databases';
 
 create view sys.sysdatabases as
@@ -77,7 +76,6 @@ select
   0::smallint as version,
   1::smallint as suid
 from sys.every_named_database;
-
 comment on view sys.sysdatabases is
 'SQL Server: System Compatibility Views, sys.sysdatabases; suid as in sysdatabases of ASE';
 
@@ -105,7 +103,6 @@ from (
   from sys.every_schema as schemas
   where schemas.number > 4 and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
 ) as listed (name, schema_id, principal_id);
-
 comment on view sys.schemas is
 'SQL Server: Catalog Views, sys.schemas: dbo, and those of create schema in the current database';
 
@@ -125,5 +122,4 @@ from (values
   (115, 'nested triggers', 1),
   (1539, 'max degree of parallelism', pg_catalog.current_setting('max_parallel_workers_per_gather')::integer)
 ) as listed (number, name, value);
-
 comment on view sys.configurations is 'SQL Server: sys.configurations, the settings that PostgreSQL has';

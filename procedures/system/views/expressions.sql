@@ -190,4 +190,3 @@ as $$
     ) as found
   ) as matched
 $$;
-

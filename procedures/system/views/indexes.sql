@@ -112,7 +112,6 @@ join (
   from sys.every_stored_heap
 ) as listed on listed.stored = relations.stored
 where relations.type = 'U' or listed.number > 0;
-
 comment on view sys.indexes is 'SQL Server: Catalog Views, sys.indexes';
 
 create view sys.stats as
@@ -129,7 +128,6 @@ select
   false as is_incremental
 from sys.shown_relations(null) as relations
 join sys.every_stored_index as listed on listed.stored = relations.stored;
-
 comment on view sys.stats is 'SQL Server: Catalog Views, sys.stats: those of indexes';
 
 create view sys.index_columns as
@@ -144,7 +142,6 @@ select
   not indexes.is_key as is_included_column
 from sys.shown_relations(null) as relations
 join sys.every_stored_index_column as indexes on indexes.stored = relations.stored;
-
 comment on view sys.index_columns is 'SQL Server: Catalog Views, sys.index_columns';
 
 create function sys.parts_of(relation oid) returns table (relid oid)
@@ -154,7 +151,6 @@ as $$
   union
   select parts.relid from pg_catalog.pg_partition_tree(sys.stored_in(relation)) as parts
 $$;
-
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
 
 -- By PostgreSQL's statistics, which other sessions' changes reach within a second, and what this session has not yet added to
@@ -198,7 +194,6 @@ join (
   select oid, oid, 0 from sys.every_stored_heap
 ) as listed on listed.stored = relations.stored
 where relations.type = 'U' or listed.number > 0;
-
 comment on view sys.partitions is
 'SQL Server: Catalog Views, sys.partitions, one for a table and for each of its indexes; rows are those of PostgreSQL''s '
 'statistics';
@@ -217,7 +212,6 @@ cross join lateral (
   select case when index_id < 2 then sys.pages_of(sys.stored_in(object_id::oid)) else 0 end
     + case when index_id > 0 then sys.pages_of(partition_id::oid) else 0 end
 ) as pages (used);
-
 comment on view sys.dm_db_partition_stats is
 'SQL Server: sys.dm_db_partition_stats; pages of 8,192 bytes';
 
@@ -252,7 +246,6 @@ join (
   from sys.every_stored_heap
 ) as listed on listed.stored = relations.stored
 where relations.type = 'U' or listed.number > 0;
-
 comment on view sys.sysindexes is
 'SQL Server: System Compatibility Views, sys.sysindexes. Pages are of 8,192 bytes; those of a log are in its partitions.';
 
@@ -263,5 +256,4 @@ select
   column_id::smallint as colid,
   key_ordinal as keyno
 from sys.index_columns;
-
 comment on view sys.sysindexkeys is 'SQL Server: System Compatibility Views, sys.sysindexkeys';

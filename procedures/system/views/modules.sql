@@ -4,7 +4,6 @@ language sql immutable
 as $$
   select case when body like '%-- compiled from T-SQL, ' || md5(sys.comment_base(comment)) || '%' then sys.comment_base(comment) end
 $$;
-
 comment on function sys.source_in(text, text) is
 'The T-SQL of a procedure by its body and its comment; null for one of another origin, or if either was changed since.';
 
@@ -34,7 +33,6 @@ as $$
 $$;
 
 set local check_function_bodies = on;
-
 comment on function sys.definition_of(oid, text) is
 $$The text of an object by its number and type ('R' also for a default that is an object of its own); null for a view that was
 not made in T-SQL.$$;
@@ -59,7 +57,6 @@ as $$
   cross join lateral sys.definition_of(listed.oid, listed.type) as source
   limit 1
 $$;
-
 comment on function sys.object_definition(integer) is
 'SQL Server: OBJECT_DEFINITION, the text of a procedure, view, trigger, default or check; null for anything else, and for a view '
 'that was not made in T-SQL';
@@ -78,7 +75,6 @@ select
 from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,R,D}') as objects
 cross join lateral sys.definition_of(objects.object_id::oid, case objects.type when 'D' then 'R' else objects.type end) as source
 where objects.type <> 'D' or objects.parent_object_id = 0;
-
 comment on view sys.sql_modules is 'SQL Server: Catalog Views, sys.sql_modules';
 
 create view sys.numbered_procedures as
@@ -89,7 +85,6 @@ select
 from sys.shown_routines(null) as procedures
 cross join lateral sys.definition_of(procedures.oid, 'P') as source
 where procedures.number > 1 and procedures.object_id is not null;
-
 comment on view sys.numbered_procedures is 'SQL Server: Catalog Views, sys.numbered_procedures: those of a group but the first';
 
 create view sys.all_sql_modules as
@@ -97,7 +92,6 @@ select * from sys.sql_modules;
 
 create view sys.system_sql_modules as
 select * from sys.sql_modules where false;
-
 comment on view sys.system_sql_modules is 'SQL Server: Catalog Views, sys.system_sql_modules: system procedures have no text';
 
 create view sys.syscomments as
@@ -125,6 +119,5 @@ from (
   select object_id, procedure_number, definition from sys.numbered_procedures
 ) as modules
 cross join lateral generate_series(1, (pg_catalog.length(modules.text) + 254) / 255) as chunks (number);
-
 comment on view sys.syscomments is
 'SQL Server: System Compatibility Views, sys.syscomments; in pieces of 255 characters as in syscomments of ASE';

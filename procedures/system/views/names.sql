@@ -39,7 +39,6 @@ begin
   return nullif(parts[cardinality(parts) + 1 - part], '');
 end
 $$;
-
 comment on function sys.parsename(text, integer) is
 'SQL Server: PARSENAME, a part of a name: 1 the object, 2 the schema, 3 the database, 4 the server';
 
@@ -71,7 +70,6 @@ as $$
     )
   end
 $$;
-
 comment on function sys.schema_of(text) is 'The schema of PostgreSQL that has the object of this name; null if there is none.';
 
 create function sys.object_id(name text, type text default null) returns integer
@@ -172,22 +170,17 @@ begin
   return id::integer;
 end
 $$;
-
 comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
 ones. Of #t it is the id of the session's own temporary table or procedure, of ##t that of the global one.$$;
 
 create function sys.object_name(id integer) returns sys.sysname
 language sql stable
-as $$
-  select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
-$$;
+as $$ select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1 $$;
 
 create function sys.object_schema_name(id integer) returns sys.sysname
 language sql stable
-as $$
-  select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
-$$;
+as $$ select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1 $$;
 
 create function sys.named_elsewhere(id integer, database integer, out name sys.sysname, out schema sys.sysname)
 language plpgsql stable
@@ -262,9 +255,7 @@ $$;
 
 create function sys.schema_id(name text default 'dbo') returns integer
 language sql stable
-as $$
-  select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name)
-$$;
+as $$ select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name) $$;
 
 create function sys.db_name() returns sys.sysname
 language sql stable
@@ -274,9 +265,7 @@ $$;
 
 create function sys.db_name(id integer) returns sys.sysname
 language sql stable
-as $$
-  select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id
-$$;
+as $$ select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id $$;
 
 create function sys.db_id() returns smallint
 language sql stable
@@ -299,69 +288,47 @@ $$;
 
 create function sys.user_name() returns sys.sysname
 language sql stable
-as $$
-  select current_user::sys.sysname
-$$;
+as $$ select current_user::sys.sysname $$;
 
 create function sys.user_name(id integer) returns sys.sysname
 language sql stable
-as $$
-  select users.name from sys.database_principals as users where users.principal_id = id
-$$;
+as $$ select users.name from sys.database_principals as users where users.principal_id = id $$;
 
 create function sys.user_id() returns integer
 language sql stable
-as $$
-  select oid::integer from pg_catalog.pg_roles where rolname = current_user
-$$;
+as $$ select oid::integer from pg_catalog.pg_roles where rolname = current_user $$;
 
 create function sys.user_id(name text) returns integer
 language sql stable
-as $$
-  select users.principal_id from sys.database_principals as users where users.name = user_id.name
-$$;
+as $$ select users.principal_id from sys.database_principals as users where users.name = user_id.name $$;
 
 create function sys.suser_name() returns sys.sysname
 language sql stable
-as $$
-  select session_user::sys.sysname
-$$;
+as $$ select session_user::sys.sysname $$;
 
 create function sys.suser_name(id integer) returns sys.sysname
 language sql stable
-as $$
-  select logins.name from sys.server_principals as logins where logins.principal_id = id
-$$;
+as $$ select logins.name from sys.server_principals as logins where logins.principal_id = id $$;
 
 create function sys.suser_id() returns integer
 language sql stable
-as $$
-  select oid::integer from pg_catalog.pg_roles where rolname = session_user
-$$;
+as $$ select oid::integer from pg_catalog.pg_roles where rolname = session_user $$;
 
 create function sys.suser_id(name text) returns integer
 language sql stable
-as $$
-  select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name
-$$;
+as $$ select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name $$;
 
 create function sys.suser_sname() returns sys.sysname
 language sql stable
-as $$
-  select session_user::sys.sysname
-$$;
+as $$ select session_user::sys.sysname $$;
 
 create function sys.suser_sname(sid bytea) returns sys.sysname
 language sql stable
-as $$
-  select logins.name from sys.server_principals as logins where logins.sid = suser_sname.sid
-$$;
+as $$ select logins.name from sys.server_principals as logins where logins.sid = suser_sname.sid $$;
 
 create function sys.original_login() returns sys.sysname
 language sql stable
-as $$
-  select session_user::sys.sysname
-$$;
+as $$ select session_user::sys.sysname $$;
 
 create function sys.is_member(role text) returns integer
 language sql stable
@@ -415,12 +382,8 @@ $$;
 
 create function sys.ident_seed(object text) returns numeric
 language sql stable
-as $$
-  select numbers.seqstart::numeric(38, 0) from sys.identity_of(object) as numbers
-$$;
+as $$ select numbers.seqstart::numeric(38, 0) from sys.identity_of(object) as numbers $$;
 
 create function sys.ident_incr(object text) returns numeric
 language sql stable
-as $$
-  select numbers.seqincrement::numeric(38, 0) from sys.identity_of(object) as numbers
-$$;
+as $$ select numbers.seqincrement::numeric(38, 0) from sys.identity_of(object) as numbers $$;

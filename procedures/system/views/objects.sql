@@ -88,7 +88,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.shown_routines(text) is
 $$The procedures and functions of a database (null: the current one), and ringlog's own, and the database's name. object_id is that
 of the first of a group.$$;
@@ -281,18 +280,15 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.shown_objects(text, text[]) is
 'The objects of a database (null: the current one) that have one of these types (null: all), as in sys.objects.';
 
 create view sys.objects as
 select * from sys.shown_objects(null, null);
-
 comment on view sys.objects is 'SQL Server: Catalog Views, sys.objects';
 
 create view sys.all_objects as
 select * from sys.objects;
-
 comment on view sys.all_objects is
 'SQL Server: Catalog Views, sys.all_objects. The system''s own views and procedures are left out.';
 
@@ -311,7 +307,6 @@ select
 from sys.shown_objects(null, '{U}') as objects
 -- by the oid, which has an index: a join by number would scan all relations for each
 join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid;
-
 comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
 
 create view sys.views as
@@ -322,7 +317,6 @@ select
   false as with_check_option,
   false as is_date_correlation_view
 from sys.shown_objects(null, '{V}') as objects;
-
 comment on view sys.views is 'SQL Server: Catalog Views, sys.views';
 
 create view sys.all_views as
@@ -334,7 +328,6 @@ select
   false as is_auto_executed,
   false as is_execution_replicated
 from sys.shown_objects(null, '{P}') as objects;
-
 comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
 
 create view sys.triggers as
@@ -356,7 +349,6 @@ select
   false as is_not_for_replication,
   false as is_instead_of_trigger
 from sys.shown_objects(null, '{TR}') as objects;
-
 comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
 
 -- An empty view of a kind of objects that does not exist here.
@@ -384,7 +376,6 @@ select
 from sys.shown_objects(null, '{SO}') as objects
 join sys.every_stored_sequence as sequences on sequences.oid = objects.object_id::oid
 cross join lateral sys.described_type(sequences.type, -1) as types;
-
 comment on view sys.sequences is 'SQL Server: Catalog Views, sys.sequences';
 
 create view sys.system_views as
@@ -398,7 +389,6 @@ from pg_catalog.pg_class
 where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'sys')
   and relkind = 'v'
   and relname not like 'every\_%';
-
 comment on view sys.system_views is 'SQL Server: Catalog Views, sys.system_views';
 
 create view sys.sysobjects as
@@ -431,6 +421,5 @@ select
   0::smallint as cache,
   'dbo'::sys.sysname as loginame
 from sys.objects as objects;
-
 comment on view sys.sysobjects is
 'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, TR, K, RI, D) and loginame as in sysobjects of ASE';

@@ -17,7 +17,6 @@ from (values
   ('OBJECT', 'REFERENCES', 'references'), ('OBJECT', 'EXECUTE', 'execute'), ('OBJECT', 'VIEW DEFINITION', 'usage'),
   ('OBJECT', 'ALTER', null), ('OBJECT', 'TAKE OWNERSHIP', null), ('OBJECT', 'CONTROL', null)
 ) as listed (class, name, needs);
-
 comment on view sys.every_permission is
 $$Permissions and the right of PostgreSQL that has the same meaning: usage is that of everyone who sees the thing; null: that of
 its owner, of the server a superuser's.$$;
@@ -75,7 +74,6 @@ begin
   return pg_catalog.has_table_privilege(id, required)::integer;
 end
 $$;
-
 comment on function sys.has_perms_by_name(text, text, text, text, text) is
 $$SQL Server: HAS_PERMS_BY_NAME, of the server, a database, an object or a column; null for a thing, class or permission that
 is not known. An object's owner has all permissions.$$;
@@ -95,6 +93,5 @@ as $$
   where upper(rtrim($2)) = 'OBJECT' and listed.class = 'OBJECT' and listed.needs in ('select', 'update', 'references')
     and pg_catalog.has_column_privilege(columns.relation, columns.number, listed.needs)
 $$;
-
 comment on function sys.fn_my_permissions(text, text) is
 'SQL Server: sys.fn_my_permissions, those of sys.has_perms_by_name that the caller has; of an object also on its columns';

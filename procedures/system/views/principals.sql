@@ -27,7 +27,6 @@ from (
   from pg_catalog.pg_roles
   where rolname not like 'pg\_%'
 ) as listed;
-
 comment on view sys.database_principals is 'SQL Server: Catalog Views, sys.database_principals';
 
 create view sys.server_principals as
@@ -44,7 +43,6 @@ select
   'us_english'::sys.sysname as default_language_name
 from pg_catalog.pg_roles
 where rolname not like 'pg\_%';
-
 comment on view sys.server_principals is 'SQL Server: Catalog Views, sys.server_principals';
 
 create view sys.sysusers as
@@ -62,7 +60,6 @@ select
   (type = 'S') as issqluser,
   (type = 'R') as issqlrole
 from sys.database_principals;
-
 comment on view sys.sysusers is
 'SQL Server: System Compatibility Views, sys.sysusers; suid as in sysusers of ASE. Numbers are those of PostgreSQL''s roles.';
 
@@ -76,7 +73,6 @@ select
   0::smallint as status
 from sys.server_principals
 where type = 'S';
-
 comment on view sys.syslogins is 'SQL Server and ASE: syslogins';
 
 -- Members of roles.
@@ -87,5 +83,4 @@ select
 from pg_catalog.pg_auth_members as members
 join sys.database_principals as roles on roles.principal_id = members.roleid::integer
 join sys.database_principals as users on users.principal_id = members.member::integer;
-
 comment on view sys.database_role_members is 'SQL Server: Catalog Views, sys.database_role_members';

@@ -25,7 +25,6 @@ as $$
     when 'licensetype' then 'DISABLED'
   end
 $$;
-
 comment on function sys.serverproperty(text) is
 'SQL Server: SERVERPROPERTY. The version is that of @@version, by which clients choose features.';
 
@@ -68,7 +67,6 @@ as $$
   from (values (lower(rtrim(collation_name)))) as lowered (name)
   where name ~ '^(sql_latin1_general_cp1|latin1_general(_100)?)_(bin2?|c[is]_a[is])(_|$)'
 $$;
-
 comment on function sys.collationproperty(text, text) is
 'SQL Server: COLLATIONPROPERTY, of the Latin1_General collations; null for others';
 
@@ -126,7 +124,6 @@ as $$
   where objects.oid = id::oid
   limit 1
 $$;
-
 comment on function sys.objectproperty(integer, text) is 'SQL Server: OBJECTPROPERTY';
 
 create function sys.objectpropertyex(id integer, property text) returns text
@@ -178,7 +175,6 @@ begin
   end;
 end
 $$;
-
 comment on function sys.columnproperty(integer, text, text) is 'SQL Server: COLUMNPROPERTY';
 
 create function sys.indexproperty(id integer, index_name text, property text) returns integer

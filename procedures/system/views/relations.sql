@@ -62,7 +62,6 @@ begin
   return pg_catalog.to_regprocedure('tsql.is_global(oid)') is not null and tsql.is_global(relation);
 end
 $$;
-
 comment on function sys.is_global(oid) is
 'Whether a table of schema tsql_global is a global temporary table (##t) of an open session.';
 
@@ -81,7 +80,6 @@ as $$
     relation
   )
 $$;
-
 comment on function sys.stored_in(oid) is 'The table that has the rows of a log in PostgreSQL; another relation itself.';
 
 -- tempdb has the session's temporary tables and the global ones. The former have SQL Server's names there: padded with
@@ -152,7 +150,6 @@ begin
   perform sys.leave(before);
 end
 $$;
-
 comment on function sys.shown_relations(text) is
 $$The tables and views of a database (null: the current one), and its name, collation and schemas in each row. The views of
 columns join it with PostgreSQL's catalogue: see elsewhere.sql.$$;

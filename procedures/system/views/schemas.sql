@@ -19,7 +19,6 @@ as $$
   -- a procedure in a schema has this schema first in its path
   select coalesce((select schemas.database from sys.every_inner_schema as schemas where schemas.name = current_schema()), current_schema())
 $$;
-
 comment on function sys.current_database() is 'The name of the schema of PostgreSQL that is the current database.';
 
 -- A function, which PostgreSQL runs once for a query: a view it may run for each object.
@@ -39,7 +38,6 @@ begin
   where schemas.database = here;
 end
 $$;
-
 comment on function sys.schemas_here() is
 $$The schemas of the current database, by the names and numbers of T-SQL: dbo is the database itself; the others are numbered by
 age, as databases are.$$;

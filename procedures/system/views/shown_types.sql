@@ -6,7 +6,6 @@ as $$
     pg_catalog.obj_description(to_regnamespace(quote_ident(schema)), 'pg_namespace') from '^T-SQL collation (\w+)'),
     'Latin1_General_100_BIN2_UTF8')
 $$;
-
 comment on function sys.collation_of_database(text) is
 'The default collation of a database: what the comment of its schema says, otherwise the binary one.';
 
@@ -24,7 +23,6 @@ as $$
     else 'Latin1_General_100_BIN2_UTF8'
   end::sys.sysname
 $$;
-
 
 -- The user types of the database. usertype and xusertype are too short for the number of an object.
 create view sys.every_stored_user_type as
@@ -78,7 +76,6 @@ cross join lateral regexp_match(
 ) as matched (parts)
 where domains.typtype = 'd' and matched.parts is not null
   and domains.typnamespace = any (array(select schemas.oid from sys.every_schema as schemas));
-
 comment on view sys.table_types is
 'SQL Server: Catalog Views, sys.table_types. sys.objects and sys.columns leave the tables of these types out.';
 
@@ -111,7 +108,6 @@ select
   name, system_type_id, user_type_id, schema_id, principal_id, max_length, precision, scale, collation_name, is_nullable,
   is_user_defined, is_assembly_type, default_object_id, rule_object_id, is_table_type
 from sys.table_types;
-
 comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
 
 create view sys.systypes as
@@ -147,6 +143,5 @@ select
   case when types.radix = 10 then types.scale end::smallint, null
 from sys.every_user_type as users
 cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types;
-
 comment on view sys.systypes is
 'SQL Server: System Compatibility Views, sys.systypes; usertype and type as in systypes of ASE, each type its own';

@@ -5,9 +5,7 @@
 create domain sys.sysname as character varying(128);
 -- names are compared without their case, as they are in statements
 create function sys.is_same_name(l text, r text) returns boolean
-language sql
-immutable
-parallel safe
+language sql immutable parallel safe
 return lower(rtrim(l, ' ')) = lower(rtrim(r, ' '));
 do $$
 declare
@@ -79,7 +77,6 @@ begin
   end loop;
 end
 $$;
-
 comment on function sys.base_of(oid) is 'The base type of a domain; any other type itself.';
 
 -- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
@@ -198,8 +195,7 @@ as $$ begin return query select * from sys.every_listed_announced_type; end $$;
 create view sys.every_announced_type as
 select * from sys.announced_types();
 
-create function sys.described_type(type oid, typmod integer, declaration text default null)
-returns table (
+create function sys.described_type(type oid, typmod integer, declaration text default null) returns table (
   name sys.sysname,
   system_type_id integer,
   user_type_id integer,
@@ -370,7 +366,6 @@ as $$
       end as characters
   ) as measured
 $$;
-
 comment on function sys.described_type(oid, integer, text) is
 $$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
 and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
