@@ -10,6 +10,7 @@ from ringlog.schema.change import run
 
 ORDER = (
     "types/collations",
+    "types/families",
     "types/domains",
     "texts/units",
     "times/clock",

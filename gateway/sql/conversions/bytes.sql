@@ -73,40 +73,22 @@ begin with their last byte ("uniqueidentifier": 6F9619FF-8B86-D011-B42D-00C04FC9
 0xff19966f868b11d0b42d00c04fc964ff).';
 create or replace function tsql.varbytes(value uuid) returns bytea
 language sql immutable strict parallel safe return tsql.guid_order(uuid_send(value));
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values ('text'), ('character'), ('bytea'), ('uuid')) as sources (type) loop
-    execute format(
-      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(tsql.varbytes(value) for coalesce(length, 2147483647))', source.type);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(tsql.varbytes(value) || decode(repeat(''00'', length), ''hex'') for length)', source.type);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s) returns bytea'
-      ' language sql immutable parallel safe return tsql.varbytes(value)', source.type);
-  end loop;
-  -- numbers keep their last bytes
-  for source in select * from (values
-    ('smallint', 'int2send(value)'), ('integer', 'int4send(value)'), ('bigint', 'int8send(value)')
-  ) as sources (type, bytes) loop
-    execute format(
-      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(%2$s from greatest(pg_catalog.length(%2$s) - coalesce(length, 8) + 1, 1))',
-      source.type, source.bytes);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(decode(repeat(''00'', length), ''hex'') || %2$s'
-      ' from pg_catalog.length(%2$s) + 1 for length)', source.type, source.bytes);
-  end loop;
-end
-$$;
+call tsql.make_each('{text,character,bytea,uuid}', $$
+create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea
+language sql immutable parallel safe return substring(tsql.varbytes(value) for coalesce(length, 2147483647));
+create or replace function tsql.to_binary(value %1$s, length integer) returns bytea
+language sql immutable parallel safe
+return substring(tsql.varbytes(value) || decode(repeat('00', length), 'hex') for length);
+create or replace function tsql.to_binary(value %1$s) returns bytea
+language sql immutable parallel safe return tsql.varbytes(value)$$);
+-- numbers keep their last bytes
+call tsql.make_each('{{smallint,int2send(value)},{integer,int4send(value)},{bigint,int8send(value)}}', $$
+create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea
+language sql immutable parallel safe
+return substring(%2$s from greatest(pg_catalog.length(%2$s) - coalesce(length, 8) + 1, 1));
+create or replace function tsql.to_binary(value %1$s, length integer) returns bytea
+language sql immutable parallel safe
+return substring(decode(repeat('00', length), 'hex') || %2$s from pg_catalog.length(%2$s) + 1 for length)$$);
 
 create or replace function tsql.to_guid(value uuid) returns uuid
 language sql immutable strict parallel safe return value;

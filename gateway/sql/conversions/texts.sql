@@ -1,42 +1,16 @@
 -- Conversions to texts.
 
 -- conversions to texts of any length
-create or replace function tsql.text_of(value text) returns text
-language sql immutable parallel safe return value;
-create or replace function tsql.text_of(value character) returns text
-language sql immutable parallel safe return tsql.padded(value);
-create or replace function tsql.text_of(value boolean) returns text
-language sql immutable parallel safe return value::integer::text;
-create or replace function tsql.text_of(value smallint) returns text
-language sql immutable parallel safe return value::text;
-create or replace function tsql.text_of(value integer) returns text
-language sql immutable parallel safe return value::text;
-create or replace function tsql.text_of(value bigint) returns text
-language sql immutable parallel safe return value::text;
-create or replace function tsql.text_of(value numeric) returns text
-language sql immutable parallel safe return value::text;
-create or replace function tsql.text_of(value tsql.money) returns text
-language sql immutable parallel safe return tsql.money_text(value, 0);
-create or replace function tsql.text_of(value tsql.smallmoney) returns text
-language sql immutable parallel safe return tsql.money_text(value, 0);
-create or replace function tsql.text_of(value real) returns text
-language sql immutable parallel safe return tsql.float_text(value::text::double precision, 0);
-create or replace function tsql.text_of(value double precision) returns text
-language sql immutable parallel safe return tsql.float_text(value, 0);
-create or replace function tsql.text_of(value timestamp) returns text
-language sql immutable parallel safe return tsql.datetime_text(value, 0);
+call tsql.make_each(array[
+  ['text', 'value'], ['character', 'tsql.padded(value)'], ['boolean', 'value::integer::text'], ['smallint', 'value::text'],
+  ['integer', 'value::text'], ['bigint', 'value::text'], ['numeric', 'value::text'], ['tsql.money', 'tsql.money_text(value, 0)'],
+  ['tsql.smallmoney', 'tsql.money_text(value, 0)'], ['real', 'tsql.float_text(value::text::double precision, 0)'],
+  ['double precision', 'tsql.float_text(value, 0)'], ['timestamp', 'tsql.datetime_text(value, 0)'],
+  ['date', 'tsql.date_text(value, 121)'], ['time', 'tsql.time_text(value, 121, 7)'], ['uuid', 'upper(value::text)'],
+  ['bytea', 'tsql.read_bytes(value)'], ['xml', 'value::text']
+], 'create or replace function tsql.text_of(value %s) returns text language sql immutable parallel safe return %s');
 create or replace function tsql.text_of(value timestamptz) returns text
 language sql stable parallel safe return tsql.datetime_text(value::timestamp, 0);
-create or replace function tsql.text_of(value date) returns text
-language sql immutable parallel safe return tsql.date_text(value, 121);
-create or replace function tsql.text_of(value time) returns text
-language sql immutable parallel safe return tsql.time_text(value, 121, 7);
-create or replace function tsql.text_of(value uuid) returns text
-language sql immutable parallel safe return upper(value::text);
-create or replace function tsql.text_of(value bytea) returns text
-language sql immutable parallel safe return tsql.read_bytes(value);
-create or replace function tsql.text_of(value xml) returns text
-language sql immutable parallel safe return value::text;
 
 create or replace function tsql.within(value text, length integer) returns text
 language sql immutable parallel safe
@@ -53,17 +27,10 @@ create or replace function tsql.text_of_digits(value timestamp, style integer, d
 language sql immutable strict parallel safe return tsql.datetime2_text(value, style, digits);
 create or replace function tsql.text_of_digits(value time, style integer, digits integer) returns text
 language sql immutable strict parallel safe return tsql.time_text(value, style, digits);
-do $$
-declare
-  source text;
-begin
-  -- PostgreSQL would convert these to timestamps and times
-  foreach source in array array['date', 'timestamptz', 'interval', 'timetz'] loop
-    execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text'
-      ' language sql immutable parallel safe return null::text', source);
-  end loop;
-end
-$$;
+-- PostgreSQL would convert these to timestamps and times
+call tsql.make_each('{date,timestamptz,interval,timetz}', $$
+create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text
+language sql immutable parallel safe return null::text$$);
 
 create or replace function tsql.too_long(value text, length integer, type_ text) returns text
 language plpgsql immutable parallel safe
@@ -87,62 +54,35 @@ end
 $$;
 
 -- conversions to texts of limited length: longer texts and times are cut, longer whole numbers become *
-do $$
-declare
-  source text;
-  body text;
-begin
-  foreach source in array array['text', 'character', 'timestamp', 'timestamptz', 'date', 'time', 'bytea', 'xml'] loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
-      ' language sql %2$s parallel safe return tsql.cut(tsql.text_of(value), length)',
-      source, case source when 'timestamptz' then 'stable' else 'immutable' end);
-  end loop;
-  foreach source in array array['boolean', 'smallint', 'integer'] loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
-      ' language sql immutable parallel safe return case when pg_catalog.length(tsql.text_of(value)) > length'
-      ' then ''*'' else tsql.text_of(value) end', source);
-  end loop;
-  foreach source in array
-    array['bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real', 'double precision', 'uuid'] loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
-      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)', source);
-  end loop;
-  -- in nvarchar a longer number is an error and not * ("CAST and CONVERT", "Truncating and rounding results")
-  foreach source in array array['boolean', 'smallint', 'integer'] loop
-    execute format(
-      'create or replace function tsql.to_nvarchar(value %1$s, length integer) returns text'
-      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, ''expression'')', source);
-  end loop;
-  -- with a style
-  for source, body in select * from (values
-    ('timestamp', 'tsql.datetime_text(value, style)'),
-    -- a timestamp with time zone, which clients receive as a datetime2
-    ('timestamptz', 'case when style in (21, 25, 121, 126, 127) then tsql.datetime2_text(value::timestamp, style, 6)'
-      ' else tsql.datetime_text(tsql.moment(value), style) end'),
-    ('date', 'tsql.date_text(value, style)'),
-    ('time', 'tsql.time_text(value, style, 7)')
-  ) as times (type, text) loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
-      ' language sql %2$s parallel safe return pg_catalog.left(%3$s, coalesce(length, 8000))',
-      source, case source when 'timestamptz' then 'stable' else 'immutable' end, body);
-  end loop;
-  foreach source in array array['text', 'character', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'uuid'] loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
-      ' language sql immutable parallel safe return tsql.to_varchar(value, coalesce(length, 8000))', source);
-  end loop;
-  foreach source in array array['tsql.money', 'tsql.smallmoney'] loop
-    execute format(
-      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
-      ' language sql immutable parallel safe'
-      ' return tsql.too_long(tsql.money_text(value, style), coalesce(length, 8000), %1$L)', source);
-  end loop;
-end
-$$;
+call tsql.make_each(array[['text', 'immutable'], ['character', 'immutable'], ['timestamp', 'immutable'], ['timestamptz', 'stable'],
+  ['date', 'immutable'], ['time', 'immutable'], ['bytea', 'immutable'], ['xml', 'immutable']
+], $$create or replace function tsql.to_varchar(value %s, length integer) returns text
+language sql %s parallel safe return tsql.cut(tsql.text_of(value), length)$$);
+-- in nvarchar a longer number is an error and not * ("CAST and CONVERT", "Truncating and rounding results")
+call tsql.make_each('{boolean,smallint,integer}', $$
+create or replace function tsql.to_varchar(value %1$s, length integer) returns text
+language sql immutable parallel safe
+return case when pg_catalog.length(tsql.text_of(value)) > length then '*' else tsql.text_of(value) end;
+create or replace function tsql.to_nvarchar(value %1$s, length integer) returns text
+language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, 'expression')$$);
+call tsql.make_each('{bigint,numeric,tsql.money,tsql.smallmoney,real,double precision,uuid}', $$
+create or replace function tsql.to_varchar(value %1$s, length integer) returns text
+language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)$$);
+
+-- with a style; a timestamp with time zone is a datetime2 for clients
+call tsql.make_each(array[['timestamp', 'immutable', 'tsql.datetime_text(value, style)'],
+  ['timestamptz', 'stable', 'case when style in (21, 25, 121, 126, 127) then tsql.datetime2_text(value::timestamp, style, 6)
+    else tsql.datetime_text(tsql.moment(value), style) end'],
+  ['date', 'immutable', 'tsql.date_text(value, style)'], ['time', 'immutable', 'tsql.time_text(value, style, 7)']
+], $$create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text
+language sql %2$s parallel safe return pg_catalog.left(%3$s, coalesce(length, 8000))$$);
+call tsql.make_each('{text,character,boolean,smallint,integer,bigint,numeric,uuid}', $$
+create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text
+language sql immutable parallel safe return tsql.to_varchar(value, coalesce(length, 8000))$$);
+call tsql.make_each('{tsql.money,tsql.smallmoney}', $$
+create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text
+language sql immutable parallel safe
+return tsql.too_long(tsql.money_text(value, style), coalesce(length, 8000), %1$L)$$);
 create or replace function tsql.to_varchar(value real, length integer, style integer) returns text
 language sql immutable parallel safe
 return tsql.too_long(tsql.float_text(case style when 0 then value::text::double precision

@@ -8,22 +8,18 @@ return case when state[1] > 0 then (tsql.to_int(state[2]) / state[1])::integer e
 comment on function tsql.whole_average(bigint[]) is
   'The average; error 8115 if the sum exceeds the range of the average''s type ("AVG (Transact-SQL)").';
 
-create or replace aggregate tsql.sum(smallint) (
-  sfunc = int2_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
-create or replace aggregate tsql.sum(integer) (
-  sfunc = int4_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
-create or replace aggregate tsql.avg(smallint) (
-  sfunc = int2_avg_accum, stype = bigint[], finalfunc = tsql.whole_average, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.avg(integer) (
-  sfunc = int4_avg_accum, stype = bigint[], finalfunc = tsql.whole_average, initcond = '{0,0}', parallel = safe);
+call tsql.make_each('{{smallint,int2},{integer,int4}}', $$
+create or replace aggregate tsql.sum(%1$s) (
+  sfunc = %2$s_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
+create or replace aggregate tsql.avg(%1$s) (
+  sfunc = %2$s_avg_accum, stype = bigint[], finalfunc = tsql.whole_average, initcond = '{0,0}', parallel = safe)$$);
 
 create or replace function tsql.count_and_add(state numeric[], value numeric) returns numeric[]
 language sql immutable parallel safe
 return case when value is null then state else array[state[1] + 1, state[2] + value] end;
-create or replace function tsql.count_and_add(state numeric[], value bigint) returns numeric[]
-language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
-create or replace function tsql.count_and_add(state numeric[], value tsql.money) returns numeric[]
-language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
+call tsql.make_each('{bigint,tsql.money,tsql.smallmoney}', $$
+create or replace function tsql.count_and_add(state numeric[], value %s) returns numeric[]
+language sql immutable parallel safe return tsql.count_and_add(state, value::numeric)$$);
 create or replace function tsql.total(state numeric[]) returns numeric
 language sql immutable parallel safe return case when state[1] > 0 then state[2] end;
 create or replace function tsql.big_total(state numeric[]) returns bigint
@@ -39,28 +35,12 @@ create or replace function tsql.money_average(state numeric[]) returns tsql.mone
 language sql immutable parallel safe
 return case when state[1] > 0 then tsql.to_money(tsql.quotient(state[2], state[1], 4)) end;
 
-create or replace aggregate tsql.sum(bigint) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.big_total, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.avg(bigint) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.big_average, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.sum(numeric) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.total, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.avg(numeric) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.decimal_average, initcond = '{0,0}',
-  parallel = safe);
-create or replace aggregate tsql.sum(tsql.money) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_total, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.avg(tsql.money) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_average, initcond = '{0,0}',
-  parallel = safe);
-
-create or replace function tsql.count_and_add(state numeric[], value tsql.smallmoney) returns numeric[]
-language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
-create or replace aggregate tsql.sum(tsql.smallmoney) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_total, initcond = '{0,0}', parallel = safe);
-create or replace aggregate tsql.avg(tsql.smallmoney) (
-  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_average, initcond = '{0,0}',
-  parallel = safe);
+call tsql.make_each('{{bigint,big_total,big_average},{numeric,total,decimal_average},{tsql.money,money_total,money_average},
+  {tsql.smallmoney,money_total,money_average}}', $$
+create or replace aggregate tsql.sum(%1$s) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.%2$s, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(%1$s) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.%3$s, initcond = '{0,0}', parallel = safe)$$);
 
 -- sums of reals are computed as floats
 create or replace function tsql.add_real(state double precision, value real) returns double precision

@@ -41,19 +41,12 @@ comment on function tsql.scaled(numeric, integer, integer, text) is
   'A decimal after ASE''s implicit conversion to another precision and scale.';
 comment on function tsql.scaled(anyelement, integer, integer, text) is 'Values of other types are unchanged.';
 
-do $$
-declare
-  type_ text;
-begin
-  -- otherwise PostgreSQL cannot choose between numeric and anyelement
-  foreach type_ in array array['smallint', 'integer', 'bigint'] loop
-    execute format('create or replace function tsql.truncated(value %1$s, scale integer) returns %1$s'
-      ' language sql immutable strict parallel safe return value', type_);
-    execute format('create or replace function tsql.scaled(value %1$s, "precision" integer, scale integer, target text)'
-      ' returns %1$s language sql immutable parallel safe return value', type_);
-  end loop;
-end
-$$;
+-- otherwise PostgreSQL cannot choose between numeric and anyelement
+call tsql.make_each('{smallint,integer,bigint}', $$
+create or replace function tsql.truncated(value %1$s, scale integer) returns %1$s
+language sql immutable strict parallel safe return value;
+create or replace function tsql.scaled(value %1$s, "precision" integer, scale integer, target text) returns %1$s
+language sql immutable parallel safe return value$$);
 
 create or replace function tsql.stored(value numeric, typmod integer, is_money boolean) returns numeric
 language sql immutable parallel safe
@@ -86,106 +79,47 @@ return case when value < 0 and exponent <> pg_catalog.trunc(exponent) then tsql.
   when value <> 0 and exponent * pg_catalog.ln(pg_catalog.abs(value)) < -745.2 then 0
   else pg_catalog.power(value, exponent) end;
 
-do $$
-declare
-  of text;
-begin
-  foreach of in array array['integer', 'bigint', 'numeric', 'real', 'double precision'] loop
-    execute format('create or replace function tsql.abs(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe return pg_catalog.abs(value)', of);
-  end loop;
-  foreach of in array array['integer', 'bigint'] loop
-    execute format('create or replace function tsql.ceiling(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe return value', of);
-    execute format('create or replace function tsql.floor(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe return value', of);
-    execute format('create or replace function tsql.sign(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe return pg_catalog.sign(value::numeric)::%1$s', of);
-    execute format('create or replace function tsql.round(value %1$s, places integer, cut boolean) returns %1$s'
-      ' language sql immutable strict parallel safe'
-      ' return case when cut then pg_catalog.trunc(value::numeric, places)'
-      ' else pg_catalog.round(value::numeric, places) end::%1$s', of);
-    execute format('create or replace function tsql.power(value %1$s, exponent double precision) returns %1$s'
-      ' language sql immutable strict parallel safe return tsql.to_%2$s(tsql.power(value::double precision, exponent))',
-      of, case of when 'integer' then 'int' else of end);
-    execute format('create or replace function tsql.degrees(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe'
-      ' return tsql.whole(pg_catalog.degrees(value::double precision))::%1$s', of);
-    execute format('create or replace function tsql.radians(value %1$s) returns %1$s'
-      ' language sql immutable strict parallel safe'
-      ' return tsql.whole(pg_catalog.radians(value::double precision))::%1$s', of);
-  end loop;
-end
-$$;
-create or replace function tsql.ceiling(value numeric) returns numeric
-language sql immutable strict parallel safe return pg_catalog.ceiling(value);
-create or replace function tsql.floor(value numeric) returns numeric
-language sql immutable strict parallel safe return pg_catalog.floor(value);
-create or replace function tsql.sign(value numeric) returns numeric
-language sql immutable strict parallel safe return pg_catalog.round(pg_catalog.sign(value), scale(value));
-create or replace function tsql.round(value numeric, places integer, cut boolean) returns numeric
-language sql immutable strict parallel safe
-return pg_catalog.round(case when cut then pg_catalog.trunc(value, places) else pg_catalog.round(value, places) end,
-  scale(value));
-create or replace function tsql.power(value numeric, exponent double precision) returns numeric
-language sql immutable strict parallel safe
-return pg_catalog.round(tsql.power(value::double precision, exponent)::text::numeric, scale(value));
-create or replace function tsql.degrees(value numeric) returns double precision
-language sql immutable strict parallel safe return pg_catalog.degrees(value::double precision);
-create or replace function tsql.radians(value numeric) returns double precision
-language sql immutable strict parallel safe return pg_catalog.radians(value::double precision);
+call tsql.make_each('{integer,bigint,numeric,real,double precision}', $$
+create or replace function tsql.abs(value %1$s) returns %1$s
+language sql immutable strict parallel safe return pg_catalog.abs(value)$$);
+call tsql.make_each('{{integer,int},{bigint,bigint}}', $$
+call tsql.make_functions('immutable strict parallel safe', array[
+  ['ceiling(value %1$s)', '%1$s', 'value'],
+  ['floor(value %1$s)', '%1$s', 'value'],
+  ['sign(value %1$s)', '%1$s', 'pg_catalog.sign(value::numeric)::%1$s'],
+  ['round(value %1$s, places integer, cut boolean)', '%1$s', 'case when cut then pg_catalog.trunc(value::numeric, places)
+    else pg_catalog.round(value::numeric, places) end::%1$s'],
+  ['power(value %1$s, exponent double precision)', '%1$s', 'tsql.to_%2$s(tsql.power(value::double precision, exponent))'],
+  ['degrees(value %1$s)', '%1$s', 'tsql.whole(pg_catalog.degrees(value::double precision))::%1$s'],
+  ['radians(value %1$s)', '%1$s', 'tsql.whole(pg_catalog.radians(value::double precision))::%1$s']])$$);
+call tsql.make_functions('immutable strict parallel safe', array[
+  ['ceiling(value numeric)', 'numeric', 'pg_catalog.ceiling(value)'],
+  ['floor(value numeric)', 'numeric', 'pg_catalog.floor(value)'],
+  ['sign(value numeric)', 'numeric', 'pg_catalog.round(pg_catalog.sign(value), scale(value))'],
+  ['round(value numeric, places integer, cut boolean)', 'numeric', 'pg_catalog.round(
+    case when cut then pg_catalog.trunc(value, places) else pg_catalog.round(value, places) end, scale(value))'],
+  ['power(value numeric, exponent double precision)', 'numeric',
+    'pg_catalog.round(tsql.power(value::double precision, exponent)::text::numeric, scale(value))'],
+  ['degrees(value numeric)', 'double precision', 'pg_catalog.degrees(value::double precision)'],
+  ['radians(value numeric)', 'double precision', 'pg_catalog.radians(value::double precision)']]);
 
-create or replace function tsql.ceiling(value double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.ceiling(value);
-create or replace function tsql.floor(value double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.floor(value);
-create or replace function tsql.sign(value double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.sign(value);
-create or replace function tsql.degrees(value double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.degrees(value);
-create or replace function tsql.radians(value double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.radians(value);
-create or replace function tsql.round(value double precision, places integer, cut boolean) returns double precision
-language sql immutable strict parallel safe
-return case when cut then pg_catalog.trunc(value::text::numeric, places)
-  else pg_catalog.round(value::text::numeric, places) end::double precision;
-create or replace function tsql.square(value double precision) returns double precision
-language sql immutable strict parallel safe return value * value;
-create or replace function tsql.sqrt(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when value < 0 then tsql.no_domain() else pg_catalog.sqrt(value) end;
-create or replace function tsql.log(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when value <= 0 then tsql.no_domain() else pg_catalog.ln(value) end;
-create or replace function tsql.log(value double precision, base double precision) returns double precision
-language sql immutable strict parallel safe
-return case when value <= 0 or base <= 0 or base = 1 then tsql.no_domain()
-  else pg_catalog.ln(value) / pg_catalog.ln(base) end;
-create or replace function tsql.log10(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when value <= 0 then tsql.no_domain() else pg_catalog.log(value) end;
-create or replace function tsql.acos(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.acos(value) end;
-create or replace function tsql.asin(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.asin(value) end;
-create or replace function tsql.atan2(y double precision, x double precision) returns double precision
-language sql immutable strict parallel safe return pg_catalog.atan2(y, x);
-do $$
-declare
-  of text;
-begin
-  foreach of in array array['sin', 'cos', 'tan', 'cot', 'atan'] loop
-    execute format('create or replace function tsql.%1$I(value double precision) returns double precision'
-      ' language sql immutable strict parallel safe return pg_catalog.%1$I(value)', of);
-  end loop;
-end
-$$;
-
-create or replace function tsql.exp(value double precision) returns double precision
-language sql immutable strict parallel safe
-return case when value < -745.13 then 0 else pg_catalog.exp(value) end;
+call tsql.make_each('{ceiling,floor,sign,degrees,radians,sin,cos,tan,cot,atan}', $$
+create or replace function tsql.%1$s(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.%1$s(value)$$);
+call tsql.make_each(array[
+  ['round(value double precision, places integer, cut boolean)', 'case when cut then pg_catalog.trunc(value::text::numeric, places)
+    else pg_catalog.round(value::text::numeric, places) end::double precision'],
+  ['square(value double precision)', 'value * value'],
+  ['sqrt(value double precision)', 'case when value < 0 then tsql.no_domain() else pg_catalog.sqrt(value) end'],
+  ['log(value double precision)', 'case when value <= 0 then tsql.no_domain() else pg_catalog.ln(value) end'],
+  ['log(value double precision, base double precision)', 'case when value <= 0 or base <= 0 or base = 1 then tsql.no_domain()
+    else pg_catalog.ln(value) / pg_catalog.ln(base) end'],
+  ['log10(value double precision)', 'case when value <= 0 then tsql.no_domain() else pg_catalog.log(value) end'],
+  ['acos(value double precision)', 'case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.acos(value) end'],
+  ['asin(value double precision)', 'case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.asin(value) end'],
+  ['atan2(y double precision, x double precision)', 'pg_catalog.atan2(y, x)'],
+  ['exp(value double precision)', 'case when value < -745.13 then 0 else pg_catalog.exp(value) end']
+], 'create or replace function tsql.%s returns double precision language sql immutable strict parallel safe return %s');
 
 create or replace function tsql.top(number bigint) returns bigint
 language plpgsql immutable parallel safe
@@ -269,19 +203,11 @@ return case
 end;
 
 -- precision and scale as one number: 1802 for a decimal(18, 2), -1802 for a value that may be such a decimal
-do $$
-declare
-  of record;
-begin
-  for of in select * from (values ('boolean', '100'), ('tsql.tinyint', '300'), ('smallint', '500'), ('integer', '1000'),
-    ('bigint', '1900'), ('real', '0'), ('double precision', '0'), ('tsql.money', '1904'), ('tsql.smallmoney', '1004'),
-    ('numeric', 'abs(otherwise)'), ('text', 'null'), ('anyelement', 'null')
-  ) as types (type, digits) loop
-    execute format('create or replace function tsql.digits_in(value %s, otherwise integer) returns integer'
-      ' language sql immutable parallel safe as %L', of.type, 'select ' || of.digits || '::integer');
-  end loop;
-end
-$$;
+call tsql.make_each(array[['boolean', '100'], ['tsql.tinyint', '300'], ['smallint', '500'], ['integer', '1000'],
+  ['bigint', '1900'], ['real', '0'], ['double precision', '0'], ['tsql.money', '1904'], ['tsql.smallmoney', '1004'],
+  ['numeric', 'abs(otherwise)'], ['text', 'null'], ['anyelement', 'null']
+], $$create or replace function tsql.digits_in(value %s, otherwise integer) returns integer
+language sql immutable parallel safe as 'select %s::integer'$$);
 
 create or replace function tsql.result_digits(sign text, sybase boolean, l integer, r integer) returns integer
 language sql immutable strict parallel safe
@@ -347,53 +273,23 @@ language sql immutable parallel safe return tsql.deeper(depth, 100);
 comment on function tsql.deeper(integer, integer) is 'The recursion level of a row of a recursive query, plus one.';
 
 -- smallint and tinyint become int
-do $$
-declare
-  of record;
-begin
-  for of in select * from (values
-    ('abs', '', ''), ('ceiling', '', ''), ('floor', '', ''), ('sign', '', ''), ('degrees', '', ''), ('radians', '', ''),
-    ('round', ', places integer, cut boolean', ', places, cut'), ('power', ', exponent double precision', ', exponent')
-  ) as functions (name, takes, more)
-  loop
-    execute format('create or replace function tsql.%1$I(value smallint%2$s) returns integer'
-      ' language sql immutable strict parallel safe return tsql.%1$I(value::integer%3$s)', of.name, of.takes, of.more);
-  end loop;
-end
-$$;
-
+call tsql.make_each(array[['abs', '', ''], ['ceiling', '', ''], ['floor', '', ''], ['sign', '', ''], ['degrees', '', ''],
+  ['radians', '', ''], ['round', ', places integer, cut boolean', ', places, cut'],
+  ['power', ', exponent double precision', ', exponent']
+], $$create or replace function tsql.%1$s(value smallint%2$s) returns integer
+language sql immutable strict parallel safe return tsql.%1$s(value::integer%3$s)$$);
 -- the result for money is money, whose text has two decimals
-do $$
-declare
-  of text;
-  function record;
-begin
-  foreach of in array array['tsql.money', 'tsql.smallmoney'] loop
-    for function in select * from (values
-      ('abs', '', '', of), ('ceiling', '', '', of), ('floor', '', '', of), ('sign', '', '', 'tsql.money'),
-      ('round', ', places integer, cut boolean', ', places, cut', 'tsql.money'),
-      ('power', ', exponent double precision', ', exponent', 'tsql.money')
-    ) as functions (name, takes, more, gives)
-    loop
-      execute format('create or replace function tsql.%1$I(value %2$s%3$s) returns %5$s'
-        ' language sql immutable strict parallel safe return tsql.%1$I(value::numeric%4$s)::%5$s',
-        function.name, of, function.takes, function.more, function.gives);
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{tsql.money,tsql.smallmoney}', $$
+call tsql.make_each(array[['abs', '', '', '%1$s'], ['ceiling', '', '', '%1$s'], ['floor', '', '', '%1$s'],
+  ['sign', '', '', 'tsql.money'], ['round', ', places integer, cut boolean', ', places, cut', 'tsql.money'],
+  ['power', ', exponent double precision', ', exponent', 'tsql.money']
+], 'create or replace function tsql.%%1$s(value %1$s%%2$s) returns %%4$s language sql immutable strict parallel safe'
+  ' return tsql.%%1$s(value::numeric%%3$s)::%%4$s')$$);
 
 -- ~ ("Bitwise NOT"): of the eight bits of a tinyint
-create or replace function tsql.complement(value tsql.tinyint) returns smallint
-language sql immutable strict parallel safe return (255 - value::smallint)::smallint;
-create or replace function tsql.complement(value smallint) returns smallint
-language sql immutable strict parallel safe return ~ value;
-create or replace function tsql.complement(value integer) returns integer
-language sql immutable strict parallel safe return ~ value;
-create or replace function tsql.complement(value bigint) returns bigint
-language sql immutable strict parallel safe return ~ value;
-create or replace function tsql.complement(value boolean) returns boolean
-language sql immutable strict parallel safe return not value;
+call tsql.make_each(array[['tsql.tinyint', 'smallint', '(255 - value::smallint)::smallint'], ['smallint', 'smallint', '~ value'],
+  ['integer', 'integer', '~ value'], ['bigint', 'bigint', '~ value'], ['boolean', 'boolean', 'not value']
+], 'create or replace function tsql.complement(value %s) returns %s language sql immutable strict parallel safe return %s');
 
 create or replace function tsql.as_tinyint(value smallint) returns smallint
 language plpgsql immutable strict parallel safe

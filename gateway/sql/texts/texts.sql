@@ -122,16 +122,12 @@ begin
   return pg_catalog.reverse(value);
 end
 $$;
-create or replace function tsql.upper(value text) returns text
-language sql immutable strict parallel safe return pg_catalog.upper(value);
-create or replace function tsql.lower(value text) returns text
-language sql immutable strict parallel safe return pg_catalog.lower(value);
-create or replace function tsql.ltrim(value text) returns text
-language sql immutable strict parallel safe return pg_catalog.ltrim(value, ' ');
-create or replace function tsql.rtrim(value text) returns text
-language sql immutable strict parallel safe return pg_catalog.rtrim(value, ' ');
-create or replace function tsql.replace(value text, old text, new text) returns text
-language sql immutable strict parallel safe return pg_catalog.replace(value, old, new);
+call tsql.make_functions('immutable strict parallel safe', array[
+  ['upper(value text)', 'text', 'pg_catalog.upper(value)'],
+  ['lower(value text)', 'text', 'pg_catalog.lower(value)'],
+  ['ltrim(value text)', 'text', 'pg_catalog.ltrim(value, '' '')'],
+  ['rtrim(value text)', 'text', 'pg_catalog.rtrim(value, '' '')'],
+  ['replace(value text, old text, new text)', 'text', 'pg_catalog.replace(value, old, new)']]);
 create or replace function tsql.str_replace(value text, old text, new text) returns text
 language sql immutable parallel safe
 return case when value is not null and old is not null
@@ -251,28 +247,10 @@ return 2 * tsql.units(value);
 comment on function tsql.datalength_wide(text) is 'The same for a national text: two bytes per UTF-16 unit.';
 create or replace function tsql.datalength(value character) returns integer
 language sql immutable strict parallel safe return tsql.datalength(tsql.padded(value));
-create or replace function tsql.datalength(value bytea) returns integer
-language sql immutable strict parallel safe return octet_length(value);
-create or replace function tsql.datalength(value tsql.money) returns integer
-language sql immutable strict parallel safe return 8;
-create or replace function tsql.datalength(value tsql.smallmoney) returns integer
-language sql immutable strict parallel safe return 4;
-create or replace function tsql.datalength(value tsql.tinyint) returns integer
-language sql immutable strict parallel safe return 1;
-create or replace function tsql.datalength(value tsql.smalldatetime) returns integer
-language sql immutable strict parallel safe return 4;
-do $$
-declare
-  of record;
-begin
-  for of in select * from (values ('boolean', 1), ('smallint', 2), ('integer', 4), ('bigint', 8), ('real', 4),
-    ('double precision', 8), ('timestamp', 8), ('timestamptz', 8), ('date', 3), ('time', 5), ('uuid', 16)
-  ) as sizes (type, size) loop
-    execute format('create or replace function tsql.datalength(value %s) returns integer'
-      ' language sql immutable strict parallel safe return %s', of.type, of.size);
-  end loop;
-end
-$$;
+call tsql.make_each(array[['bytea', 'octet_length(value)'], ['tsql.money', '8'], ['tsql.smallmoney', '4'], ['tsql.tinyint', '1'],
+  ['tsql.smalldatetime', '4'], ['boolean', '1'], ['smallint', '2'], ['integer', '4'], ['bigint', '8'], ['real', '4'],
+  ['double precision', '8'], ['timestamp', '8'], ['timestamptz', '8'], ['date', '3'], ['time', '5'], ['uuid', '16']
+], 'create or replace function tsql.datalength(value %s) returns integer language sql immutable strict parallel safe return %s');
 
 create or replace function tsql.datalength(value anyelement, is_national boolean) returns integer
 language sql immutable strict parallel safe
@@ -399,15 +377,13 @@ comment on function tsql.is_wide_like(text, text, text) is
   'LIKE where one of the texts is national: blanks at the end of the value count too (SQL Server, "LIKE").';
 
 -- PostgreSQL removes the blanks of a char when it converts it to text, and those of a pattern are significant
-create or replace function tsql.is_like(value text, pattern character, escape_ text) returns boolean
-language sql immutable parallel safe return tsql.is_like(value, tsql.padded(pattern), escape_);
-create or replace function tsql.is_wide_like(value character, pattern text, escape_ text) returns boolean
-language sql immutable parallel safe return tsql.is_wide_like(tsql.padded(value), pattern, escape_);
-create or replace function tsql.is_wide_like(value text, pattern character, escape_ text) returns boolean
-language sql immutable parallel safe return tsql.is_wide_like(value, tsql.padded(pattern), escape_);
-create or replace function tsql.is_wide_like(value character, pattern character, escape_ text) returns boolean
-language sql immutable parallel safe
-return tsql.is_wide_like(tsql.padded(value), tsql.padded(pattern), escape_);
+call tsql.make_each(array[
+  ['is_like(value text, pattern character', 'is_like(value, tsql.padded(pattern)'],
+  ['is_wide_like(value character, pattern text', 'is_wide_like(tsql.padded(value), pattern'],
+  ['is_wide_like(value text, pattern character', 'is_wide_like(value, tsql.padded(pattern)'],
+  ['is_wide_like(value character, pattern character', 'is_wide_like(tsql.padded(value), tsql.padded(pattern)']
+], $$create or replace function tsql.%s, escape_ text) returns boolean
+language sql immutable parallel safe return tsql.%s, escape_)$$);
 
 create or replace function tsql.patindex(pattern text, value text) returns integer
 language plpgsql immutable strict parallel safe
@@ -444,13 +420,6 @@ return case
   -- a sign, a currency sign or a period alone counts too
   when value ~ '^ *[-+] *$' or value in ('.', ',') or length(value) = 1 and strpos(tsql.currencies(), value) > 0 then 1
   else 0 end;
-do $$
-declare
-  source text;
-begin
-  foreach source in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'] loop
-    execute format('create or replace function tsql.isnumeric(value %s) returns integer'
-      ' language sql immutable parallel safe return case when value is null then 0 else 1 end', source);
-  end loop;
-end
-$$;
+call tsql.make_each('{boolean,smallint,integer,bigint,numeric,real,double precision}', $$
+create or replace function tsql.isnumeric(value %s) returns integer
+language sql immutable parallel safe return case when value is null then 0 else 1 end$$);
