@@ -46,23 +46,14 @@ begin
 end
 $$;
 -- a char keeps its trailing blanks
-create or replace function tsql.isnull(l bpchar, r bpchar) returns bpchar
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l bpchar, r text) returns bpchar
-language sql immutable parallel safe return coalesce(l, r::bpchar);
-create or replace function tsql.isnull(l bpchar, r text, length integer) returns bpchar
-language sql immutable parallel safe return coalesce(l, rpad(tsql.within(r, length), coalesce(length, length(r)))::bpchar);
-create or replace function tsql.isnull(l text, r text, length integer) returns text
-language sql immutable parallel safe return coalesce(l, tsql.within(r, length));
+call tsql.make_each(array[['isnull(l bpchar, r bpchar)', 'bpchar', 'l, r'], ['isnull(l bpchar, r text)', 'bpchar', 'l, r::bpchar'],
+  ['isnull(l bpchar, r text, length integer)', 'bpchar', 'l, rpad(tsql.within(r, length), coalesce(length, length(r)))::bpchar'],
+  ['isnull(l text, r text, length integer)', 'text', 'l, tsql.within(r, length)'], ['either(l bpchar, r bpchar)', 'bpchar', 'l, r'],
+  ['either(l bpchar, r text)', 'text', 'tsql.text_of(l), r'], ['either(l text, r bpchar)', 'text', 'l, tsql.text_of(r)']
+], 'create or replace function tsql.%s returns %s language sql immutable parallel safe return coalesce(%s)');
 create or replace function tsql.isnull(l anyelement, r text, length integer) returns anyelement
 language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
 comment on function tsql.isnull(anyelement, text, integer) is 'ISNULL of a column with a text as its replacement, cut to the column''s length.';
-create or replace function tsql.either(l bpchar, r bpchar) returns bpchar
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l bpchar, r text) returns text
-language sql immutable parallel safe return coalesce(tsql.text_of(l), r);
-create or replace function tsql.either(l text, r bpchar) returns text
-language sql immutable parallel safe return coalesce(l, tsql.text_of(r));
 create or replace function tsql.with_blanks(value anyelement) returns anyelement
 language sql immutable parallel safe as 'select value';
 create or replace function tsql.with_blanks(value text) returns text
@@ -77,60 +68,36 @@ create or replace function tsql.null_of(other anyelement) returns anyelement
 language sql immutable parallel safe as 'select case when false then other end';
 create or replace function tsql.beside(value anyelement, other anycompatible) returns anyelement
 language sql immutable parallel safe as 'select value';
-do $$
-declare
-  whole text;
-  other text;
-begin
-  foreach whole in array array['smallint', 'integer', 'bigint'] loop
-    foreach other in array array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'tsql.money',
-      'tsql.smallmoney'] loop
-      execute format('create or replace function tsql.beside(value %s, other %s) returns %s language sql immutable'
-        ' parallel safe return %s', whole, other, case when other like '%money' then other else whole end,
-        case when other like '%money' then replace(other, '.', '.to_') || '(value)' else 'value' end);
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{smallint,integer,bigint}', $$
+call tsql.make_each('{smallint,integer,bigint,numeric,real,double precision}', 'create or replace function
+  tsql.beside(value %1$s, other %%s) returns %1$s language sql immutable parallel safe return value');
+call tsql.make_each('{money,smallmoney}', 'create or replace function
+  tsql.beside(value %1$s, other tsql.%%1$s) returns tsql.%%1$s language sql immutable parallel safe
+  return tsql.to_%%1$s(value)')$$);
 -- money and whole numbers give money
-do $$
-declare
-  l text;
-  r text;
-begin
-  foreach l in array array['tsql.money', 'tsql.smallmoney'] loop
-    foreach r in array array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint', 'numeric',
-      'double precision', 'text', 'varchar'] loop
-      execute format('create or replace function tsql.isnull(l %1$s, r %2$s) returns %1$s language sql immutable'
-        ' parallel safe return coalesce(l, tsql.to_%3$s(r))', l, r, substr(l, 6));
-      continue when r in ('numeric', 'double precision', 'text', 'varchar');
-      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
-        ' parallel safe return coalesce(l::tsql.money, tsql.to_money(r))', l, r);
-      continue when r like '%money';
-      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
-        ' parallel safe return coalesce(tsql.to_money(l), r::tsql.money)', r, l);
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{money,smallmoney}', $$
+call tsql.make_each('{tsql.money,tsql.smallmoney,tsql.tinyint,smallint,integer,bigint,numeric,double precision,text,varchar}',
+  'create or replace function tsql.isnull(l tsql.%1$s, r %%s) returns tsql.%1$s language sql immutable parallel safe'
+  ' return coalesce(l, tsql.to_%1$s(r))');
+call tsql.make_each('{tsql.money,tsql.smallmoney,tsql.tinyint,smallint,integer,bigint}',
+  'create or replace function tsql.either(l tsql.%1$s, r %%s) returns tsql.money language sql immutable parallel safe'
+  ' return coalesce(l::tsql.money, tsql.to_money(r))');
+call tsql.make_each('{tsql.tinyint,smallint,integer,bigint}',
+  'create or replace function tsql.either(l %%s, r tsql.%1$s) returns tsql.money language sql immutable parallel safe'
+  ' return coalesce(tsql.to_money(l), r::tsql.money)')$$);
 -- the length of a text column, to which ISNULL converts a number; null for other columns
-do $$
-declare
-  r text;
-begin
-  foreach r in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real',
-    'double precision', 'uuid'] loop
-    execute format('create or replace function tsql.isnull(l text, r %s, length integer, is_national boolean) returns text'
-      ' language sql immutable parallel safe return coalesce(l, case when length is null then tsql.text_of(r) else %s end)', r,
-      case when r in ('boolean', 'smallint', 'integer')
-        then 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'
-        else 'tsql.to_varchar(r, length)' end);
-    execute format('create or replace function tsql.isnull(l bpchar, r %s, length integer, is_national boolean) returns bpchar'
-      ' language sql immutable parallel safe'
-      ' return tsql.isnull(l, tsql.isnull(null::text, r, length, is_national), length)', r);
-  end loop;
-end
-$$;
+call tsql.make_each(array[
+  ['boolean', 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'],
+  ['smallint', 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'],
+  ['integer', 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'],
+  ['bigint', 'tsql.to_varchar(r, length)'], ['numeric', 'tsql.to_varchar(r, length)'],
+  ['tsql.money', 'tsql.to_varchar(r, length)'], ['tsql.smallmoney', 'tsql.to_varchar(r, length)'],
+  ['real', 'tsql.to_varchar(r, length)'], ['double precision', 'tsql.to_varchar(r, length)'],
+  ['uuid', 'tsql.to_varchar(r, length)']
+], $$create or replace function tsql.isnull(l text, r %1$s, length integer, is_national boolean) returns text
+language sql immutable parallel safe return coalesce(l, case when length is null then tsql.text_of(r) else %2$s end);
+create or replace function tsql.isnull(l bpchar, r %1$s, length integer, is_national boolean) returns bpchar
+language sql immutable parallel safe return tsql.isnull(l, tsql.isnull(null::text, r, length, is_national), length)$$);
 create or replace function tsql.isnull(l text, r anycompatible, length integer, is_national boolean) returns text
 language sql stable parallel safe
 as $$ select coalesce(l, tsql.within(tsql.text_of(r), length)) $$;
@@ -140,40 +107,16 @@ create or replace function tsql.isnull(l anyelement, r anycompatible, length int
 language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
 comment on function tsql.isnull(anyelement, anycompatible, integer, boolean) is
   'ISNULL of a column, with the length of a text column (null: none) and whether it is national.';
-create or replace function tsql.isnull(l date, r date) returns date
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l date, r text) returns date
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
-create or replace function tsql.isnull(l time, r time) returns time
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l time, r text) returns time
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::time);
-create or replace function tsql.isnull(l bytea, r bytea) returns bytea
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l uuid, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.isnull(l uuid, r text) returns uuid
-language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
-create or replace function tsql.either(l uuid, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l uuid, r text) returns uuid
-language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
-create or replace function tsql.either(l text, r uuid) returns uuid
-language sql immutable parallel safe return coalesce(tsql.read_guid(l), r);
-create or replace function tsql.either(l bytea, r bytea) returns bytea
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l date, r date) returns date
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l date, r text) returns date
-language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
-create or replace function tsql.either(l text, r date) returns date
-language sql immutable parallel safe return coalesce(tsql.moment(l)::date, r);
-create or replace function tsql.either(l date, r timestamp) returns timestamp
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l timestamp, r date) returns timestamp
-language sql immutable parallel safe return coalesce(l, r);
-create or replace function tsql.either(l time, r time) returns time
-language sql immutable parallel safe return coalesce(l, r);
+call tsql.make_each(array[['isnull(l date, r date)', 'date', 'l, r'], ['isnull(l date, r text)', 'date', 'l, tsql.moment(r)::date'],
+  ['isnull(l time, r time)', 'time', 'l, r'], ['isnull(l time, r text)', 'time', 'l, tsql.moment(r)::time'],
+  ['isnull(l bytea, r bytea)', 'bytea', 'l, r'],
+  ['isnull(l uuid, r uuid)', 'uuid', 'l, r'], ['isnull(l uuid, r text)', 'uuid', 'l, tsql.read_guid(r)'],
+  ['either(l uuid, r uuid)', 'uuid', 'l, r'], ['either(l uuid, r text)', 'uuid', 'l, tsql.read_guid(r)'],
+  ['either(l text, r uuid)', 'uuid', 'tsql.read_guid(l), r'], ['either(l bytea, r bytea)', 'bytea', 'l, r'],
+  ['either(l date, r date)', 'date', 'l, r'], ['either(l date, r text)', 'date', 'l, tsql.moment(r)::date'],
+  ['either(l text, r date)', 'date', 'tsql.moment(l)::date, r'], ['either(l date, r timestamp)', 'timestamp', 'l, r'],
+  ['either(l timestamp, r date)', 'timestamp', 'l, r'], ['either(l time, r time)', 'time', 'l, r']
+], 'create or replace function tsql.%s returns %s language sql immutable parallel safe return coalesce(%s)');
 
 create or replace function tsql.late(value anyelement) returns anyelement
 language plpgsql stable parallel safe

@@ -142,58 +142,31 @@ language sql immutable strict parallel safe return tsql.moment(value);
 create or replace function tsql.read_datetimeoffset(value tsql.datetimeoffset, style integer)
 returns tsql.datetimeoffset
 language sql immutable strict parallel safe return value;
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values ('timestamp', true), ('timestamptz', true), ('date', true), ('time', true),
-    ('boolean', false), ('integer', false), ('bigint', false), ('numeric', false), ('double precision', false),
-    ('character', false), ('uuid', false), ('bytea', false), ('xml', false)
-  ) as sources (type, is_time)
-  loop
-    execute format('create or replace function tsql.read_datetimeoffset(value %s, style integer)'
-      ' returns tsql.datetimeoffset language sql %s strict parallel safe return %s', source.type,
-      case source.type when 'timestamptz' then 'stable' else 'immutable' end,
-      case when source.is_time then 'tsql.at_offset(tsql.moment(value), 0)'
-        else 'tsql.read_datetimeoffset(tsql.text_of(value), style)' end);
-  end loop;
-end
-$$;
+call tsql.make_each('{{timestamp,immutable},{timestamptz,stable},{date,immutable},{time,immutable}}', $$
+create or replace function tsql.read_datetimeoffset(value %1$s, style integer) returns tsql.datetimeoffset
+language sql %2$s strict parallel safe return tsql.at_offset(tsql.moment(value), 0)$$);
+call tsql.make_each('{boolean,integer,bigint,numeric,double precision,character,uuid,bytea,xml}', $$
+create or replace function tsql.read_datetimeoffset(value %s, style integer) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return tsql.read_datetimeoffset(tsql.text_of(value), style)$$);
 
 -- conversions, with the given number of decimals of the second
 create or replace function tsql.to_datetimeoffset(value tsql.datetimeoffset, digits integer) returns tsql.datetimeoffset
 language sql immutable strict parallel safe
 return case when digits >= 6 then value else tsql.at_offset(tsql.to_digits(tsql.moment(value), digits), (value).minutes) end;
-create or replace function tsql.to_datetimeoffset(value timestamp, digits integer) returns tsql.datetimeoffset
-language sql immutable strict parallel safe return tsql.at_offset(tsql.to_digits(value, digits), 0);
-create or replace function tsql.to_datetimeoffset(value date, digits integer) returns tsql.datetimeoffset
-language sql immutable strict parallel safe return tsql.at_offset(value::timestamp, 0);
-create or replace function tsql.to_datetimeoffset(value time, digits integer) returns tsql.datetimeoffset
-language sql immutable strict parallel safe return tsql.at_offset(tsql.to_digits(tsql.moment(value), digits), 0);
-create or replace function tsql.to_datetimeoffset(value text, digits integer) returns tsql.datetimeoffset
-language sql immutable strict parallel safe
-return tsql.to_datetimeoffset(tsql.read_datetimeoffset(value, 0), digits);
+call tsql.make_each(array[['timestamp', 'tsql.at_offset(tsql.to_digits(value, digits), 0)'],
+  ['date', 'tsql.at_offset(value::timestamp, 0)'], ['time', 'tsql.at_offset(tsql.to_digits(tsql.moment(value), digits), 0)'],
+  ['text', 'tsql.to_datetimeoffset(tsql.read_datetimeoffset(value, 0), digits)']
+], $$create or replace function tsql.to_datetimeoffset(value %s, digits integer) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return %s$$);
 -- a timestamptz: in the facility's zone
 create or replace function tsql.to_datetimeoffset(value timestamptz, digits integer) returns tsql.datetimeoffset
 language sql stable strict parallel safe
 return tsql.to_datetimeoffset(
   tsql.at_instant(value, (extract(timezone from value)::integer / 60)::smallint), digits);
 
-do $$
-declare
-  target record;
-begin
-  for target in select * from (values
-    ('to_datetime', 'timestamp'), ('to_datetime2', 'timestamp'), ('to_smalldatetime', 'timestamp'),
-    ('to_date', 'date'), ('to_time', 'time')
-  ) as targets (name, type)
-  loop
-    execute format(
-      'create or replace function tsql.%I(value tsql.datetimeoffset) returns %s language sql immutable strict'
-      ' parallel safe return tsql.%1$I(tsql.moment(value))', target.name, target.type);
-  end loop;
-end
-$$;
+call tsql.make_each('{{to_datetime,timestamp},{to_datetime2,timestamp},{to_smalldatetime,timestamp},{to_date,date},{to_time,time}}', $$
+create or replace function tsql.%1$s(value tsql.datetimeoffset) returns %2$s
+language sql immutable strict parallel safe return tsql.%1$s(tsql.moment(value))$$);
 
 -- the form in which the gateway sends one
 create or replace function tsql.sent_datetimeoffset(value text) returns tsql.datetimeoffset

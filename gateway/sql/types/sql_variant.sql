@@ -47,54 +47,28 @@ return tsql.at_offset(pg_catalog.left(value, -7)::timestamp, tsql.offset_minutes
 comment on function tsql.variant_offset(text) is 'The stored form of a datetimeoffset: local time, a blank, +hh:mm.';
 
 -- values whose T-SQL type is not determined by PostgreSQL's: the base type is an argument
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values
-    ('boolean', 'value::integer::text'), ('smallint', 'value::text'), ('integer', 'value::text'),
-    ('bigint', 'value::text'), ('numeric', 'value::text'), ('real', 'value::text'),
-    ('double precision', 'value::text'), ('text', 'value'), ('uuid', 'value::text'),
-    ('bytea', 'encode(value, ''hex'')'), ('date', 'to_char(value, ''YYYY-MM-DD'')'),
-    ('time', 'value::text'), ('timestamp', 'to_char(value, ''YYYY-MM-DD HH24:MI:SS.US'')'),
-    ('tsql.datetimeoffset', 'tsql.datetimeoffset_text(value, 121, 7)')
-  ) as sources (type, written)
-  loop
-    execute format('create or replace function tsql.variant_of(base text, value %s) returns tsql.sql_variant'
-      ' language sql immutable parallel safe return tsql.variant(base, %s)', source.type, source.written);
-  end loop;
-end
-$$;
+call tsql.make_each(array[['boolean', 'value::integer::text'], ['smallint', 'value::text'], ['integer', 'value::text'],
+  ['bigint', 'value::text'], ['numeric', 'value::text'], ['real', 'value::text'], ['double precision', 'value::text'],
+  ['text', 'value'], ['uuid', 'value::text'], ['bytea', 'encode(value, ''hex'')'], ['date', 'to_char(value, ''YYYY-MM-DD'')'],
+  ['time', 'value::text'], ['timestamp', 'to_char(value, ''YYYY-MM-DD HH24:MI:SS.US'')'],
+  ['tsql.datetimeoffset', 'tsql.datetimeoffset_text(value, 121, 7)']
+], $$create or replace function tsql.variant_of(base text, value %s) returns tsql.sql_variant
+language sql immutable parallel safe return tsql.variant(base, %s)$$);
 
 -- values of types that only PostgreSQL knows, if these determine T-SQL's
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values
-    ('boolean', 'bit'), ('tsql.tinyint', 'tinyint'), ('smallint', 'smallint'), ('integer', 'int'),
-    ('bigint', 'bigint'), ('real', 'real'), ('double precision', 'float'), ('tsql.money', 'money'),
-    ('tsql.smallmoney', 'smallmoney'), ('tsql.datetime', 'datetime'), ('tsql.smalldatetime', 'smalldatetime'),
-    ('date', 'date'), ('uuid', 'uniqueidentifier'), ('tsql.datetimeoffset', 'datetimeoffset(7)')
-  ) as sources (type, base)
-  loop
-    execute format('create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant'
-      ' language sql immutable parallel safe return tsql.variant_of(%L, value)', source.type, source.base);
-  end loop;
-  for source in select * from (values
-    ('text', 'varchar(n) or nvarchar(n)'), ('character', 'char(n) or nchar(n)'), ('numeric', 'decimal(p, s)'),
-    ('bytea', 'binary(n) or varbinary(n)'), ('time', 'time(n)'), ('timestamp', 'datetime or datetime2(n)'),
-    ('timestamptz', 'datetime or datetime2(n)')
-  ) as sources (type, choices)
-  loop
-    execute format('create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant'
-      ' language plpgsql immutable parallel safe as %L', source.type, format(
-        'begin if value is null then return null; end if; raise exception using errcode = ''0A000'', message = %L; end',
-        format('The type of a value that becomes a sql_variant is not known here: cast it to %s first, and then to '
-          'sql_variant.', source.choices)));
-  end loop;
-end
-$$;
+call tsql.make_each('{{boolean,bit},{tsql.tinyint,tinyint},{smallint,smallint},{integer,int},{bigint,bigint},{real,real},
+  {double precision,float},{tsql.money,money},{tsql.smallmoney,smallmoney},{tsql.datetime,datetime},
+  {tsql.smalldatetime,smalldatetime},{date,date},{uuid,uniqueidentifier},{tsql.datetimeoffset,datetimeoffset(7)}}', $$
+create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant
+language sql immutable parallel safe return tsql.variant_of(%L, value)$$);
+call tsql.make_each(array[
+  ['text', 'varchar(n) or nvarchar(n)'], ['character', 'char(n) or nchar(n)'], ['numeric', 'decimal(p, s)'],
+  ['bytea', 'binary(n) or varbinary(n)'], ['time', 'time(n)'], ['timestamp', 'datetime or datetime2(n)'],
+  ['timestamptz', 'datetime or datetime2(n)']
+], $$create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant
+language plpgsql immutable parallel safe
+as 'begin if value is null then return null; end if; raise exception using errcode = ''0A000'', message =
+  ''The type of a value that becomes a sql_variant is not known here: cast it to %s first, and then to sql_variant.''; end'$$);
 create or replace function tsql.to_sql_variant(value tsql.sql_variant) returns tsql.sql_variant
 language sql immutable parallel safe return value;
 
@@ -195,22 +169,11 @@ $$;
 -- the form of a value compared with a sql_variant: only the family of its type matters
 create or replace function tsql.comparable(value tsql.sql_variant) returns tsql.sql_variant
 language sql immutable parallel safe return value;
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values
-    ('boolean', 'bit'), ('smallint', 'smallint'), ('integer', 'int'), ('bigint', 'bigint'), ('numeric', 'decimal'),
-    ('real', 'real'), ('double precision', 'float'), ('text', 'nvarchar'), ('bytea', 'varbinary'),
-    ('uuid', 'uniqueidentifier'), ('date', 'date'), ('time', 'time(7)'), ('timestamp', 'datetime2(7)'),
-    ('tsql.datetimeoffset', 'datetimeoffset(7)')
-  ) as sources (type, base)
-  loop
-    execute format('create or replace function tsql.comparable(value %s) returns tsql.sql_variant'
-      ' language sql immutable parallel safe return tsql.variant_of(%L, value)', source.type, source.base);
-  end loop;
-end
-$$;
+call tsql.make_each('{{boolean,bit},{smallint,smallint},{integer,int},{bigint,bigint},{numeric,decimal},{real,real},
+  {double precision,float},{text,nvarchar},{bytea,varbinary},{uuid,uniqueidentifier},{date,date},{time,time(7)},
+  {timestamp,datetime2(7)},{tsql.datetimeoffset,datetimeoffset(7)}}', $$
+create or replace function tsql.comparable(value %s) returns tsql.sql_variant
+language sql immutable parallel safe return tsql.variant_of(%L, value)$$);
 
 create or replace function tsql.variant_family(base text) returns integer
 language sql immutable strict parallel safe
