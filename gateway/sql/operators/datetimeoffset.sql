@@ -12,20 +12,11 @@ create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoff
 language sql immutable parallel safe return case when (l).moment is null then r else l end;
 create or replace function tsql.either(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
 language sql immutable parallel safe return tsql.isnull(l, r);
-do $$
-declare
-  side text;
-  function_ text;
-begin
-  foreach side in array array['timestamp', 'date', 'text'] loop
-    foreach function_ in array array['isnull', 'either'] loop
-      execute format(
-        'create or replace function tsql.%I(l tsql.datetimeoffset, r %s) returns tsql.datetimeoffset'
-        ' language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7))', function_, side);
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{timestamp,date,text}', $$
+create or replace function tsql.isnull(l tsql.datetimeoffset, r %1$s) returns tsql.datetimeoffset
+language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7));
+create or replace function tsql.either(l tsql.datetimeoffset, r %1$s) returns tsql.datetimeoffset
+language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7))$$);
 
 create or replace function tsql.lesser(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
 language sql immutable strict parallel safe return case when (r).moment < (l).moment then r else l end;

@@ -90,8 +90,7 @@ declare
 begin
   for of in
     select type, case when type like '%money' then replace(type, '.', '.to_') || '(- r::numeric)' else '(- r)' end as body
-    from unnest(array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'tsql.money',
-      'tsql.smallmoney']) as type
+    from unnest('{smallint,integer,bigint,numeric,real,double precision,tsql.money,tsql.smallmoney}'::text[]) as type
   loop
     execute format('create or replace function tsql.negative(r %1$s) returns %1$s language sql immutable parallel safe'
       ' return %2$s', of.type, of.body);
@@ -105,33 +104,26 @@ $$;
 -- operators between money, and between money and whole numbers, return money
 do $$
 declare
-  op record;
   sides record;
 begin
   for sides in
-    select l.type as l, r.type as r
-    from unnest(array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint']) as l (type)
-    cross join unnest(array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint']) as r (type)
-    where l.type like '%money' or r.type like '%money'
+    select l, r
+    from unnest('{tsql.money,tsql.smallmoney,tsql.tinyint,smallint,integer,bigint}'::text[]) as l
+    cross join unnest('{tsql.money,tsql.smallmoney,tsql.tinyint,smallint,integer,bigint}'::text[]) as r
+    where l like '%money' or r like '%money'
   loop
-    for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
-      ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
-    loop
-      call tsql.make_operator(op.sign, op.name, sides.l, sides.r, 'tsql.money',
-        format('tsql.to_money(l::numeric %s r::numeric)', op.plain));
-    end loop;
+    call tsql.make_each('{{+,add,+},{-,subtract,-},{*,multiply,*},{%,modulo,%},{+|,sybase_add,+}}', format(
+      $each$call tsql.make_operator('%%s', '%%s', '%s', '%s', 'tsql.money', 'tsql.to_money(l::numeric %%s r::numeric)')$each$,
+      sides.l, sides.r));
     call tsql.make_operator('/', 'divide', sides.l, sides.r, 'tsql.money',
       'tsql.to_money(tsql.quotient(l::numeric, r::numeric, 4))');
   end loop;
-  -- operators between tinyints return tinyint
-  for op in select * from (values ('+', 'add'), ('-', 'subtract'), ('*', 'multiply'), ('/', 'divide'), ('%', 'modulo'))
-    as ops (sign, name)
-  loop
-    call tsql.make_operator(op.sign, op.name, 'tsql.tinyint', 'tsql.tinyint', 'tsql.tinyint',
-      format('tsql.as_tinyint(least(l::integer %s r::integer, 256)::smallint)', op.sign));
-  end loop;
 end
 $$;
+-- operators between tinyints return tinyint
+call tsql.make_each('{{+,add},{-,subtract},{*,multiply},{/,divide},{%,modulo}}', $$
+call tsql.make_operator('%1$s', '%2$s', 'tsql.tinyint', 'tsql.tinyint', 'tsql.tinyint',
+  'tsql.as_tinyint(least(l::integer %1$s r::integer, 256)::smallint)')$$);
 
 -- operators between numbers: that of lower precedence is converted; a text and a bit become the other operand's type
 do $$
@@ -176,24 +168,14 @@ begin
   end loop;
 end
 $$;
-call tsql.make_operator('&', 'bit_and', 'boolean', 'boolean', 'boolean', '((l::integer & r::integer) <> 0)');
-call tsql.make_operator('|', 'bit_or', 'boolean', 'boolean', 'boolean', '((l::integer | r::integer) <> 0)');
-call tsql.make_operator('^', 'bit_xor', 'boolean', 'boolean', 'boolean', '((l::integer # r::integer) <> 0)');
+call tsql.make_each('{{&,bit_and,&},{|,bit_or,|},{^,bit_xor,#}}', $$
+call tsql.make_operator('%s', '%s', 'boolean', 'boolean', 'boolean', '((l::integer %s r::integer) <> 0)')$$);
 
 -- comparisons of texts and of bytes ignore trailing blanks and zeros. Those of varchar and bpchar are defined explicitly:
 -- otherwise PostgreSQL could not choose between those of domains (sys.sysname)
-do $$
-declare
-  texts constant text[] := array['text', 'varchar', 'bpchar'];
-begin
-  for i in 1 .. 3 loop
-    for j in i .. 3 loop
-      call tsql.make_comparisons(texts[i], texts[j],
-        'pg_catalog.rtrim(%s::text, '' '')', 'pg_catalog.rtrim(%s::text, '' '')');
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{{text,text},{text,varchar},{text,bpchar},{varchar,varchar},{varchar,bpchar},{bpchar,bpchar}}', $$
+call tsql.make_comparisons('%s', '%s',
+  'pg_catalog.rtrim(%%s::text, '' '')', 'pg_catalog.rtrim(%%s::text, '' '')')$$);
 call tsql.make_comparisons('bytea', 'bytea',
   'pg_catalog.rtrim(%s, ''\x00''::bytea)', 'pg_catalog.rtrim(%s, ''\x00''::bytea)');
 -- bytes become a text, which has the higher precedence
@@ -214,43 +196,24 @@ call tsql.make_comparisons('timestamp', 'text', '%s', 'tsql.moment(%s)');
 call tsql.make_comparisons('timestamp', 'timestamptz', 'tsql.instant(%s)', '%s');
 call tsql.make_comparisons('timestamptz', 'timestamptz', '%s', '%s');
 call tsql.make_comparisons('timestamptz', 'text', '%s', 'tsql.instant(tsql.moment(%s))');
-do $$
-declare
-  other text;
-begin
-  foreach other in array array['boolean', 'integer', 'numeric', 'double precision'] loop
-    call tsql.make_comparisons('timestamp', other, '%s', 'tsql.to_datetime(%s)');
-    call tsql.make_comparisons('timestamptz', other, '%s', 'tsql.instant(tsql.moment(%s))');
-    call tsql.make_comparisons('tsql.smalldatetime', other, '%s::timestamp', 'tsql.to_smalldatetime(%s)');
-  end loop;
-  -- the other operand of a datetime or smalldatetime column is converted to its type, and rounded
-  foreach other in array array['text', 'varchar', 'bpchar'] loop
-    call tsql.make_comparisons('tsql.datetime', other, '%s::timestamp', 'tsql.to_datetime(%s::text)');
-    call tsql.make_comparisons('tsql.smalldatetime', other, '%s::timestamp', 'tsql.to_smalldatetime(%s::text)');
-  end loop;
-end
-$$;
+call tsql.make_each('{boolean,integer,numeric,double precision}', $$
+call tsql.make_comparisons('timestamp', '%1$s', '%%s', 'tsql.to_datetime(%%s)');
+call tsql.make_comparisons('timestamptz', '%1$s', '%%s', 'tsql.instant(tsql.moment(%%s))');
+call tsql.make_comparisons('tsql.smalldatetime', '%1$s', '%%s::timestamp', 'tsql.to_smalldatetime(%%s)')$$);
+-- the other operand of a datetime or smalldatetime column is converted to its type, and rounded
+call tsql.make_each('{text,varchar,bpchar}', $$
+call tsql.make_comparisons('tsql.datetime', '%1$s', '%%s::timestamp', 'tsql.to_datetime(%%s::text)');
+call tsql.make_comparisons('tsql.smalldatetime', '%1$s', '%%s::timestamp', 'tsql.to_smalldatetime(%%s::text)')$$);
 
 -- comparisons of guids
-do $$
-declare
-  op record;
-  side record;
-begin
-  for op in select * from (values ('=', 'eq', '%s'), ('<>', 'ne', '%s'), ('<', 'lt', 'tsql.guid_key(%s)'),
-    ('<=', 'le', 'tsql.guid_key(%s)'), ('>', 'gt', 'tsql.guid_key(%s)'), ('>=', 'ge', 'tsql.guid_key(%s)'))
-    as ops (sign, name, key)
-  loop
-    for side in select * from (values
-      ('uuid', 'uuid', 'l', 'r'), ('uuid', 'text', 'l', 'tsql.read_guid(r)'), ('text', 'uuid', 'tsql.read_guid(l)', 'r')
-    ) as sides (l, r, left_value, right_value)
-    loop
-      call tsql.make_operator(op.sign, op.name, side.l, side.r, 'boolean',
-        format('(%s %s %s)', format(op.key, side.left_value), op.sign, format(op.key, side.right_value)));
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{{=,eq},{<>,ne}}', $$
+call tsql.make_operator('%1$s', '%2$s', 'uuid', 'uuid', 'boolean', '(l %1$s r)');
+call tsql.make_operator('%1$s', '%2$s', 'uuid', 'text', 'boolean', '(l %1$s tsql.read_guid(r))');
+call tsql.make_operator('%1$s', '%2$s', 'text', 'uuid', 'boolean', '(tsql.read_guid(l) %1$s r)')$$);
+call tsql.make_each('{{<,lt},{<=,le},{>,gt},{>=,ge}}', $$
+call tsql.make_operator('%1$s', '%2$s', 'uuid', 'uuid', 'boolean', '(tsql.guid_key(l) %1$s tsql.guid_key(r))');
+call tsql.make_operator('%1$s', '%2$s', 'uuid', 'text', 'boolean', '(tsql.guid_key(l) %1$s tsql.guid_key(tsql.read_guid(r)))');
+call tsql.make_operator('%1$s', '%2$s', 'text', 'uuid', 'boolean', '(tsql.guid_key(tsql.read_guid(l)) %1$s tsql.guid_key(r))')$$);
 
 -- operators that T-SQL lacks and for which PostgreSQL would convert a date to a timestamp
 do $$
@@ -273,82 +236,53 @@ end
 $$;
 
 -- concatenation of texts and of bytes
-call tsql.make_operator('+', 'add', 'text', 'text', 'text', '(l || r)');
-call tsql.make_operator('+', 'add', 'character', 'text', 'text', '(tsql.padded(l) || r)');
-call tsql.make_operator('+', 'add', 'text', 'character', 'text', '(l || tsql.padded(r))');
-call tsql.make_operator('+', 'add', 'character', 'character', 'text', '(tsql.padded(l) || tsql.padded(r))');
-call tsql.make_operator('+', 'add', 'bytea', 'bytea', 'bytea', '(l || r)');
-call tsql.make_operator('+|', 'sybase_add', 'text', 'text', 'text',
-  'case when l is not null or r is not null then coalesce(l, '''') || coalesce(r, '''') end');
-call tsql.make_operator('+|', 'sybase_add', 'character', 'text', 'text', '(tsql.padded(l) operator(tsql.+|) r)');
-call tsql.make_operator('+|', 'sybase_add', 'text', 'character', 'text', '(l operator(tsql.+|) tsql.padded(r))');
-call tsql.make_operator('+|', 'sybase_add', 'character', 'character', 'text',
-  '(tsql.padded(l) operator(tsql.+|) tsql.padded(r))');
-call tsql.make_operator('+|', 'sybase_add', 'bytea', 'bytea', 'bytea', '(l || r)');
+call tsql.make_each(array[['text', 'text', 'text', '(l || r)'], ['character', 'text', 'text', '(tsql.padded(l) || r)'],
+  ['text', 'character', 'text', '(l || tsql.padded(r))'], ['character', 'character', 'text', '(tsql.padded(l) || tsql.padded(r))'],
+  ['bytea', 'bytea', 'bytea', '(l || r)']
+], $$call tsql.make_operator('+', 'add', '%s', '%s', '%s', '%s')$$);
+call tsql.make_each(array[
+  ['text', 'text', 'text', 'case when l is not null or r is not null then coalesce(l, '''') || coalesce(r, '''') end'],
+  ['character', 'text', 'text', '(tsql.padded(l) operator(tsql.+|) r)'],
+  ['text', 'character', 'text', '(l operator(tsql.+|) tsql.padded(r))'],
+  ['character', 'character', 'text', '(tsql.padded(l) operator(tsql.+|) tsql.padded(r))'], ['bytea', 'bytea', 'bytea', '(l || r)']
+], $$call tsql.make_operator('+|', 'sybase_add', '%s', '%s', '%s', %L)$$);
 
 -- datetimes as days since 1900
-do $$
-declare
-  number text;
-  sign text;
-begin
-  foreach sign in array array['+', '+|'] loop
-    foreach number in array array['integer', 'numeric', 'double precision'] loop
-      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, 'timestamp', number,
-        'timestamp', 'tsql.days_later(l, r::numeric)');
-      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, number, 'timestamp',
-        'timestamp', 'tsql.days_later(r, l::numeric)');
-      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, 'timestamptz', number,
-        'timestamp', 'tsql.days_later(l::timestamp, r::numeric)', 'stable');
-    end loop;
-  end loop;
-  foreach number in array array['integer', 'numeric', 'double precision'] loop
-    call tsql.make_operator('-', 'subtract', 'timestamp', number, 'timestamp', 'tsql.days_later(l, - r::numeric)');
-    call tsql.make_operator('-', 'subtract', number, 'timestamp', 'timestamp',
-      'tsql.earlier(tsql.days_later(timestamp ''1900-01-01'', l::numeric), r)');
-    call tsql.make_operator('-', 'subtract', 'timestamptz', number, 'timestamp',
-      'tsql.days_later(l::timestamp, - r::numeric)', 'stable');
-  end loop;
-end
-$$;
-call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamp', 'timestamp',
-  '(timestamp ''1900-01-01'' + (l - r))');
-call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamptz', 'timestamp',
-  '(timestamp ''1900-01-01'' + (l::timestamp - r::timestamp))', 'stable');
-call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamptz', 'timestamp',
-  '(timestamp ''1900-01-01'' + (l - r::timestamp))', 'stable');
-call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamp', 'timestamp',
-  '(timestamp ''1900-01-01'' + (l::timestamp - r))', 'stable');
+call tsql.make_each('{integer,numeric,double precision}', $$
+call tsql.make_each('{{+,add},{+|,sybase_add}}', $sums$
+call tsql.make_operator('%%1$s', '%%2$s', 'timestamp', '%1$s', 'timestamp', 'tsql.days_later(l, r::numeric)');
+call tsql.make_operator('%%1$s', '%%2$s', '%1$s', 'timestamp', 'timestamp', 'tsql.days_later(r, l::numeric)');
+call tsql.make_operator('%%1$s', '%%2$s', 'timestamptz', '%1$s', 'timestamp', 'tsql.days_later(l::timestamp, r::numeric)',
+  'stable')$sums$);
+call tsql.make_operator('-', 'subtract', 'timestamp', '%1$s', 'timestamp', 'tsql.days_later(l, - r::numeric)');
+call tsql.make_operator('-', 'subtract', '%1$s', 'timestamp', 'timestamp',
+  'tsql.earlier(tsql.days_later(timestamp ''1900-01-01'', l::numeric), r)');
+call tsql.make_operator('-', 'subtract', 'timestamptz', '%1$s', 'timestamp', 'tsql.days_later(l::timestamp, - r::numeric)',
+  'stable')$$);
+call tsql.make_each('{{timestamp,timestamp,l,r,immutable},{timestamptz,timestamptz,l::timestamp,r::timestamp,stable},
+  {timestamp,timestamptz,l,r::timestamp,stable},{timestamptz,timestamp,l::timestamp,r,stable}}', $$
+call tsql.make_operator('-', 'subtract', '%s', '%s', 'timestamp', '(timestamp ''1900-01-01'' + (%s - %s))', '%s')$$);
 
 -- a datetime column plus days is a datetime, also in a table made by SELECT INTO
 do $$
 declare
-  moment text;
-  other text;
-  number text;
-  sign record;
-  later text;
+  later constant text := 'tsql.to_%1$s(tsql.days_later(%2$s::timestamp, %4$s %3$s::numeric))::tsql.%1$s';
+  of record;
 begin
-  foreach moment in array array['datetime', 'smalldatetime'] loop
-    foreach number in array array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'] loop
-      for sign in select * from (values ('+', 'add', ''), ('+|', 'sybase_add', ''), ('-', 'subtract', '-'))
-        as signs (sign, name, minus)
-      loop
-        later := 'tsql.to_%1$s(tsql.days_later(%2$s::timestamp, %4$s %3$s::numeric))::tsql.%1$s';
-        call tsql.make_operator(sign.sign, sign.name, 'tsql.' || moment, number, 'tsql.' || moment,
-          format(later, moment, 'l', 'r', sign.minus));
-        if sign.sign <> '-' then
-          call tsql.make_operator(sign.sign, sign.name, number, 'tsql.' || moment, 'tsql.' || moment,
-            format(later, moment, 'r', 'l', sign.minus));
-        end if;
-      end loop;
-    end loop;
-    foreach other in array array['datetime', 'smalldatetime'] loop
-      call tsql.make_operator('-', 'subtract', 'tsql.' || moment, 'tsql.' || other,
-        'tsql.' || least(moment, other),
-        format('tsql.to_%1$s(timestamp ''1900-01-01'' + (l::timestamp - r::timestamp))::tsql.%1$s',
-          least(moment, other)));
-    end loop;
+  for of in
+    select moment, 'tsql.' || moment as type, number, sign, name, minus
+    from unnest('{datetime,smalldatetime}'::text[]) as moment
+    cross join unnest('{smallint,integer,bigint,numeric,real,double precision}'::text[]) as number
+    cross join (values ('+', 'add', ''), ('+|', 'sybase_add', ''), ('-', 'subtract', '-')) as signs (sign, name, minus)
+  loop
+    call tsql.make_operator(of.sign, of.name, of.type, of.number, of.type, format(later, of.moment, 'l', 'r', of.minus));
+    if of.sign <> '-' then
+      call tsql.make_operator(of.sign, of.name, of.number, of.type, of.type, format(later, of.moment, 'r', 'l', of.minus));
+    end if;
   end loop;
 end
 $$;
+call tsql.make_each('{{datetime,datetime,datetime},{datetime,smalldatetime,datetime},{smalldatetime,datetime,datetime},
+  {smalldatetime,smalldatetime,smalldatetime}}', $$
+call tsql.make_operator('-', 'subtract', 'tsql.%1$s', 'tsql.%2$s', 'tsql.%3$s',
+  'tsql.to_%3$s(timestamp ''1900-01-01'' + (l::timestamp - r::timestamp))::tsql.%3$s')$$);

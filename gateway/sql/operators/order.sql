@@ -4,19 +4,9 @@
 -- be used
 create or replace function tsql.ordered(value anyelement) returns anyelement
 language sql immutable parallel safe as 'select value';
-do $$
-declare
-  type_ text;
-begin
-  -- bodies of standard SQL (return …) are parsed when they are created, which makes planning faster
-  foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
-    'date', 'time', 'timestamp', 'timestamptz']
-  loop
-    execute format('create or replace function tsql.ordered(value %1$s) returns %1$s'
-      ' language sql immutable parallel safe return value', type_);
-  end loop;
-end
-$$;
+-- bodies of standard SQL (return …) are parsed when they are created, which makes planning faster
+call tsql.make_each('{boolean,smallint,integer,bigint,numeric,real,double precision,text,date,time,timestamp,timestamptz}', $$
+create or replace function tsql.ordered(value %1$s) returns %1$s language sql immutable parallel safe return value$$);
 create or replace function tsql.ordered(value uuid) returns uuid
 language sql immutable parallel safe return tsql.guid_key(value);
 
@@ -45,20 +35,13 @@ begin
   end loop;
 end
 $$;
-do $$
-declare
-  of record;
-begin
-  for of in select * from unnest(array['money', 'smallmoney']) as type
-    cross join (values ('max', 'larger'), ('min', 'smaller')) as functions (name, other)
-  loop
-    execute format('create or replace function tsql.as_%1$s(value numeric) returns tsql.%1$s language sql immutable strict'
-      ' parallel safe return value::tsql.%1$s', of.type);
-    execute format('create or replace aggregate tsql.%I(tsql.%s) (sfunc = numeric_%s, stype = numeric,'
-      ' finalfunc = tsql.as_%2$s, combinefunc = numeric_%3$s, parallel = safe)', of.name, of.type, of.other);
-  end loop;
-end
-$$;
+call tsql.make_each('{money,smallmoney}', $$
+create or replace function tsql.as_%1$s(value numeric) returns tsql.%1$s
+language sql immutable strict parallel safe return value::tsql.%1$s;
+create or replace aggregate tsql.max(tsql.%1$s) (sfunc = numeric_larger, stype = numeric,
+  finalfunc = tsql.as_%1$s, combinefunc = numeric_larger, parallel = safe);
+create or replace aggregate tsql.min(tsql.%1$s) (sfunc = numeric_smaller, stype = numeric,
+  finalfunc = tsql.as_%1$s, combinefunc = numeric_smaller, parallel = safe)$$);
 create or replace function tsql.least(variadic guids uuid[]) returns uuid
 language sql immutable parallel safe return (select tsql.min(guid) from unnest(guids) as guid);
 create or replace function tsql.greatest(variadic guids uuid[]) returns uuid

@@ -1,27 +1,14 @@
 -- Comparisons of sql_variants, also with values of other types, which are converted to sql_variants ("Data type
 -- precedence").
 
-do $$
-declare
-  op record;
-  type_ text;
-begin
-  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
-    as ops (sign, name)
-  loop
-    call tsql.make_operator(op.sign, op.name, 'tsql.sql_variant', 'tsql.sql_variant', 'boolean',
-      format('(tsql.compare_variants(l, r) %s 0)', op.sign));
-    foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
-      'bytea', 'uuid', 'date', 'time', 'timestamp', 'tsql.datetimeoffset']
-    loop
-      call tsql.make_operator(op.sign, op.name, 'tsql.sql_variant', type_, 'boolean',
-        format('(tsql.compare_variants(l, tsql.comparable(r)) %s 0)', op.sign));
-      call tsql.make_operator(op.sign, op.name, type_, 'tsql.sql_variant', 'boolean',
-        format('(tsql.compare_variants(tsql.comparable(l), r) %s 0)', op.sign));
-    end loop;
-  end loop;
-end
-$$;
+call tsql.make_each('{{=,eq},{<>,ne},{<,lt},{<=,le},{>,gt},{>=,ge}}', $$
+call tsql.make_operator('%1$s', '%2$s', 'tsql.sql_variant', 'tsql.sql_variant', 'boolean', '(tsql.compare_variants(l, r) %1$s 0)');
+call tsql.make_each('{boolean,smallint,integer,bigint,numeric,real,double precision,text,bytea,uuid,date,time,timestamp,'
+  'tsql.datetimeoffset}', $types$
+call tsql.make_operator('%1$s', '%2$s', 'tsql.sql_variant', '%%1$s', 'boolean',
+  '(tsql.compare_variants(l, tsql.comparable(r)) %1$s 0)');
+call tsql.make_operator('%1$s', '%2$s', '%%1$s', 'tsql.sql_variant', 'boolean',
+  '(tsql.compare_variants(tsql.comparable(l), r) %1$s 0)')$types$)$$);
 call tsql.make_operator_class('tsql.sql_variant', 'by_family', 'tsql.compare_variants');
 
 create or replace function tsql.isnull(l tsql.sql_variant, r tsql.sql_variant) returns tsql.sql_variant

@@ -20,37 +20,18 @@ end
 $$;
 comment on function tsql.json_of(anyelement) is 'A value as JSON, null for null. Error: its type has no JSON form.';
 
-do $$
-declare
-  source text;
-  written text;
-begin
-  for source, written in values
-    ('boolean', 'value::text'),
-    ('smallint', 'value::text'),
-    ('integer', 'value::text'),
-    ('bigint', 'value::text'),
-    ('numeric', 'value::text'),
-    ('tsql.money', 'round(value, 4)::text'),
-    ('tsql.smallmoney', 'round(value, 4)::text'),
-    ('real', 'tsql.float_text(value::text::double precision, 1)'),
-    ('double precision', 'tsql.float_text(value, 2)'),
-    ('text', 'tsql.json_text(value)'),
-    ('character', 'tsql.json_text(tsql.text_of(value))'),
-    ('uuid', 'tsql.json_text(tsql.text_of(value))'),
-    ('xml', 'tsql.json_text(value::text)'),
-    ('bytea', $x$tsql.json_text(replace(encode(value, 'base64'), E'\n', ''))$x$),
-    ('date', 'tsql.json_text(tsql.date_text(value, 126))'),
-    ('time', 'tsql.json_text(tsql.time_text(value, 126, 7))'),
-    ('timestamp', 'tsql.json_text(tsql.to_varchar(value, 30, 126))'),
-    ('timestamptz', 'tsql.json_text(tsql.to_varchar(value, 30, 126))'),
-    ('tsql.datetimeoffset', 'tsql.json_text(tsql.json_offset(tsql.datetimeoffset_text(value, 126, 7)))')
-  loop
-    execute format('create or replace function tsql.json_of(value %s) returns text language sql %s parallel safe return %s',
-      source, case source when 'timestamptz' then 'stable' else 'immutable' end, written);
-  end loop;
-end
-$$;
+call tsql.make_each(array[['boolean', 'value::text'], ['smallint', 'value::text'], ['integer', 'value::text'],
+  ['bigint', 'value::text'], ['numeric', 'value::text'], ['tsql.money', 'round(value, 4)::text'],
+  ['tsql.smallmoney', 'round(value, 4)::text'], ['real', 'tsql.float_text(value::text::double precision, 1)'],
+  ['double precision', 'tsql.float_text(value, 2)'], ['text', 'tsql.json_text(value)'],
+  ['character', 'tsql.json_text(tsql.text_of(value))'], ['uuid', 'tsql.json_text(tsql.text_of(value))'],
+  ['xml', 'tsql.json_text(value::text)'], ['bytea', $x$tsql.json_text(replace(encode(value, 'base64'), E'\n', ''))$x$],
+  ['date', 'tsql.json_text(tsql.date_text(value, 126))'], ['time', 'tsql.json_text(tsql.time_text(value, 126, 7))'],
+  ['timestamp', 'tsql.json_text(tsql.to_varchar(value, 30, 126))'],
+  ['tsql.datetimeoffset', 'tsql.json_text(tsql.json_offset(tsql.datetimeoffset_text(value, 126, 7)))']
+], 'create or replace function tsql.json_of(value %s) returns text language sql immutable parallel safe return %s');
+create or replace function tsql.json_of(value timestamptz) returns text
+language sql stable parallel safe return tsql.json_text(tsql.to_varchar(value, 30, 126));
 
 create or replace function tsql.json_name(tables regclass[], named name) returns text
 language sql stable parallel safe

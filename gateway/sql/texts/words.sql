@@ -13,22 +13,15 @@ end
 $$;
 
 -- "GENERATE_SERIES": its column is `value`; without a step it descends to a smaller end
-do $$
-declare
-  type_ text;
-begin
-  foreach type_ in array array['smallint', 'integer', 'bigint', 'numeric'] loop
-    execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s, step %1$s)'
-      ' returns table ("value" %1$s) language sql immutable parallel safe'
-      ' as ''select given.number::%1$s from pg_catalog.generate_series(start::%2$s, stop::%2$s, case when step = 0 then tsql.refused('
-      '4199, ''''Argument value 0 is invalid for argument 3 of generate_series function.'''', null::%2$s) else step::%2$s end)'
-      ' as given (number)''', type_, replace(type_, 'smallint', 'integer'));
-    execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s)'
-      ' returns table ("value" %1$s) language sql immutable parallel safe'
-      ' as ''select * from tsql.generate_series(start, stop, (case when start <= stop then 1 else -1 end)::%1$s)''', type_);
-  end loop;
-end
-$$;
+call tsql.make_each('{{smallint,integer},{integer,integer},{bigint,bigint},{numeric,numeric}}', $$
+create or replace function tsql.generate_series(start %1$s, stop %1$s, step %1$s) returns table ("value" %1$s)
+language sql immutable parallel safe
+as 'select given.number::%1$s from pg_catalog.generate_series(start::%2$s, stop::%2$s, case when step = 0 then tsql.refused('
+  '4199, ''Argument value 0 is invalid for argument 3 of generate_series function.'', null::%2$s) else step::%2$s end)'
+  ' as given (number)';
+create or replace function tsql.generate_series(start %1$s, stop %1$s) returns table ("value" %1$s)
+language sql immutable parallel safe
+as 'select * from tsql.generate_series(start, stop, (case when start <= stop then 1 else -1 end)::%1$s)'$$);
 
 create or replace function tsql.string_split(whole text, separator text) returns table ("value" text)
 language plpgsql immutable parallel safe
@@ -111,27 +104,14 @@ begin
 end
 $$;
 comment on function tsql.xml_text(text) is 'A value as FOR XML writes it, without references for special characters.';
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values
-    ('smallint', 'value::text'), ('integer', 'value::text'), ('bigint', 'value::text'), ('numeric', 'value::text'),
-    ('uuid', 'upper(value::text)')
-  ) as sources (type, written)
-  loop
-    execute format('create or replace function tsql.xml_text(value %s) returns text language sql immutable strict'
-      ' parallel safe return %s', source.type, source.written);
-  end loop;
-  for source in select unnest(array['boolean', 'real', 'double precision', 'character', 'bytea', 'date', 'time', 'timestamp',
-    'timestamptz', 'tsql.datetimeoffset', 'tsql.sql_variant', 'xml']) as type
-  loop
-    execute format('create or replace function tsql.xml_text(value %s) returns text language plpgsql immutable strict'
-      ' parallel safe as %L', source.type, format('begin raise exception using errcode = ''0A000'', message = %L; end',
-        format('A value of type %s is not supported in for xml: convert it to varchar.', source.type)));
-  end loop;
-end
-$$;
+call tsql.make_each(array[['smallint', 'value::text'], ['integer', 'value::text'], ['bigint', 'value::text'], ['numeric', 'value::text'],
+  ['uuid', 'upper(value::text)']
+], 'create or replace function tsql.xml_text(value %s) returns text language sql immutable strict parallel safe return %s');
+call tsql.make_each('{boolean,real,double precision,character,bytea,date,time,timestamp,timestamptz,tsql.datetimeoffset,'
+  'tsql.sql_variant,xml}', $$
+create or replace function tsql.xml_text(value %1$s) returns text language plpgsql immutable strict parallel safe
+as 'begin raise exception using errcode = ''0A000'','
+  ' message = ''A value of type %1$s is not supported in for xml: convert it to varchar.''; end'$$);
 
 create or replace function tsql.xml_written(content text) returns text
 language sql immutable strict parallel safe

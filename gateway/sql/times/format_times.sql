@@ -208,14 +208,10 @@ $$;
 comment on function tsql.format_time(time, text, text) is
 'FORMAT of a time of day, which is a time span to .NET: points and colons need a backslash or quotes.';
 
-create or replace function tsql.format(value timestamp, format text, culture text) returns text
-  language sql stable return tsql.format_moment(value, format, culture);
-create or replace function tsql.format(value date, format text, culture text) returns text
-  language sql stable return tsql.format_moment(value::timestamp, format, culture);
-create or replace function tsql.format(value timestamptz, format text, culture text) returns text
-  language sql stable return tsql.format_moment(value::timestamp, format, culture);
-create or replace function tsql.format(value time, format text, culture text) returns text
-  language sql stable return tsql.format_time(value, format, culture);
+call tsql.make_each(array[['timestamp', 'format_moment(value'], ['date', 'format_moment(value::timestamp'],
+  ['timestamptz', 'format_moment(value::timestamp'], ['time', 'format_time(value']
+], $$create or replace function tsql.format(value %s, format text, culture text) returns text
+language sql stable return tsql.%s, format, culture)$$);
 create or replace function tsql.format(value tsql.datetimeoffset, format text, culture text) returns text
   language sql stable return tsql.format_moment(
     ((value).moment at time zone 'UTC') + make_interval(mins => (value).minutes), format, culture, (value).minutes);

@@ -163,16 +163,11 @@ comment on function tsql.fitted_datetime2(timestamp, integer) is
   'A datetime2 before it is rounded to the given number of decimals: halves are rounded up; PostgreSQL rounds those before 2000 down.';
 
 -- converts datetime columns, dates, times and texts to the timestamp with which date functions compute
-create or replace function tsql.moment(value timestamp) returns timestamp
-language sql immutable strict parallel safe return value;
+call tsql.make_each(array[['timestamp', 'value'], ['date', 'value::timestamp'], ['time', 'timestamp ''1900-01-01'' + value'],
+  ['text', 'tsql.read_datetime(value, 0)']
+], 'create or replace function tsql.moment(value %s) returns timestamp language sql immutable strict parallel safe return %s');
 create or replace function tsql.moment(value timestamptz) returns timestamp
 language sql stable strict parallel safe return value::timestamp;
-create or replace function tsql.moment(value date) returns timestamp
-language sql immutable strict parallel safe return value::timestamp;
-create or replace function tsql.moment(value time) returns timestamp
-language sql immutable strict parallel safe return timestamp '1900-01-01' + value;
-create or replace function tsql.moment(value text) returns timestamp
-language sql immutable strict parallel safe return tsql.read_datetime(value, 0);
 -- the value is an argument, because PostgreSQL would raise the error of a constant while planning
 create or replace function tsql.no_datetime(days numeric) returns timestamp
 language plpgsql immutable parallel safe
@@ -201,21 +196,10 @@ return case when value >= -53690 and value < 2958464
 
 -- arguments of datediff; a datetimeoffset is refused, because the documentation does not specify the offset in which it
 -- counts
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values
-    ('timestamp', 'immutable'), ('timestamptz', 'stable'), ('date', 'immutable'), ('time', 'immutable'),
-    ('text', 'immutable'), ('boolean', 'immutable'), ('integer', 'immutable'), ('numeric', 'immutable'),
-    ('double precision', 'immutable')
-  ) as sources (type, volatility)
-  loop
-    execute format('create or replace function tsql.datediff(value %s) returns timestamp language sql %s strict'
-      ' parallel safe return tsql.moment(value)', source.type, source.volatility);
-  end loop;
-end
-$$;
+call tsql.make_each('{{timestamp,immutable},{timestamptz,stable},{date,immutable},{time,immutable},{text,immutable},
+  {boolean,immutable},{integer,immutable},{numeric,immutable},{double precision,immutable}}', $$
+create or replace function tsql.datediff(value %s) returns timestamp
+language sql %s strict parallel safe return tsql.moment(value)$$);
 
 create or replace function tsql.bad_part(part text, function_ text, of_type text) returns text
 language plpgsql immutable
@@ -296,17 +280,10 @@ return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecon
 create or replace function tsql.dateadd(part text, number integer, moment text) returns timestamp
 language sql immutable strict parallel safe
 return tsql.added(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(moment, 0))), 'datetime');
-do $$
-declare
-  number text;
-begin
-  foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
-    execute format('create or replace function tsql.dateadd(part text, number integer, moment %s) returns timestamp'
-      ' language sql immutable strict parallel safe'
-      ' return tsql.added(tsql.dateadd(part, number, tsql.moment(moment)), ''datetime'')', number);
-  end loop;
-end
-$$;
+call tsql.make_each('{boolean,integer,numeric,double precision}', $$
+create or replace function tsql.dateadd(part text, number integer, moment %s) returns timestamp
+language sql immutable strict parallel safe
+return tsql.added(tsql.dateadd(part, number, tsql.moment(moment)), 'datetime')$$);
 
 create or replace function tsql.datediff_overflows() returns void
 language plpgsql immutable parallel safe
@@ -316,19 +293,9 @@ begin
     'date/time instances is too large. Try to use datediff with a less precise datepart.');
 end
 $$;
-do $$
-declare
-  of record;
-begin
-  for of in select * from (values ('int', 'bigint', 'integer'), ('bigint', 'numeric', 'bigint')) as results (name, counted, type)
-  loop
-    execute format('create or replace function tsql.datediff_%s(difference %s) returns %s'
-      ' language plpgsql immutable strict parallel safe as %L', of.name, of.counted, of.type, format(
-        'begin return difference::%s; exception when numeric_value_out_of_range then perform tsql.datediff_overflows(); end',
-        of.type));
-  end loop;
-end
-$$;
+call tsql.make_each('{{int,bigint,integer},{bigint,numeric,bigint}}', $$
+create or replace function tsql.datediff_%s(difference %s) returns %s language plpgsql immutable strict parallel safe
+as 'begin return difference::%3$s; exception when numeric_value_out_of_range then perform tsql.datediff_overflows(); end'$$);
 
 create or replace function tsql.datediff(part text, start_ timestamp, end_ timestamp) returns bigint
 language sql immutable strict parallel safe
