@@ -8,8 +8,7 @@ select
   case granted.grantor when relations.owner then 'dbo' else granted.grantor::regrole::text end as grantor,
   case granted.grantee when 0 then 'public' when relations.owner then 'dbo' else granted.grantee::regrole::text end
     as grantee,
-  granted.privilege,
-  granted.is_grantable
+  granted.privilege, granted.is_grantable
 from (
   select listed.oid, listed.name, listed.schema, classes.relowner as owner, classes.relacl as acl
   from sys.every_relation as listed
@@ -17,10 +16,7 @@ from (
 ) as relations
 cross join lateral (
   select
-    columns.number,
-    columns.name,
-    rights.grantor,
-    rights.grantee,
+    columns.number, columns.name, rights.grantor, rights.grantee,
     rights.privilege_type as privilege,
     rights.is_grantable
   from sys.every_column as columns
@@ -115,8 +111,7 @@ comment on function sys.sp_column_privileges(text, text, text, text) is
 -- Rights on tables, on columns, and on procedures; those of owners are not listed.
 create view sys.database_permissions as
 select
-  1::smallint as class,
-  'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
+  1::smallint as class, 'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
   granted.object::integer as major_id,
   granted.number::integer as minor_id,
   granted.grantee::integer as grantee_principal_id,

@@ -88,9 +88,7 @@ begin
       2::smallint,
       columns.name::sys.sysname,
       sys.odbc_type(types.odbc, odbcver)::smallint,
-      types.name,
-      types.odbc_precision,
-      types.odbc_length,
+      types.name, types.odbc_precision, types.odbc_length,
       types.odbc_scale::smallint,
       1::smallint
     from sys.every_relation as relations

@@ -7,8 +7,7 @@ create function sys.sp_tablecollations_100(object text) returns table (
 language sql stable
 as $$
   select
-    columns.column_id,
-    columns.name,
+    columns.column_id, columns.name,
     -- of the collation that columns are sent with (MS-TDS, 2.2.5.1.2)
     case when columns.collation_name is not null then '\x0904d00034'::bytea end,
     columns.collation_name

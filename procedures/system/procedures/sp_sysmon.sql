@@ -168,8 +168,7 @@ begin
         sys.counted(counted, 'io', 'table write bytes') / 1024,
         sys.counted(counted, 'io', 'table read bytes') / 1024
       ],
-      seconds,
-      committed
+      seconds, committed
     );
     perform sys.announce_section(
       'Disk I/O (operations)',
@@ -180,8 +179,7 @@ begin
         sys.counted(counted, 'io', 'table writes'),
         sys.counted(counted, 'io', 'table reads')
       ],
-      seconds,
-      committed
+      seconds, committed
     );
   end if;
   if coalesce(wanted, 'dcache') = 'dcache' then

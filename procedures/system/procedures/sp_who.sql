@@ -32,11 +32,7 @@ select
   sessions.usename as login,
   coalesce(numbered.names[2], host(sessions.client_addr), '') as machine,
   coalesce(numbered.names[1], sessions.application_name, '') as program,
-  sessions.state,
-  sessions.query,
-  sessions.backend_start,
-  sessions.query_start,
-  sessions.xact_start,
+  sessions.state, sessions.query, sessions.backend_start, sessions.query_start, sessions.xact_start,
   (
     select coalesce(min(sys.spid_of(blocking)), 0)
     from unnest(pg_catalog.pg_blocking_pids(sessions.pid)) as blocking
@@ -61,8 +57,7 @@ begin
   end if;
   return query
   select
-    sessions.spid,
-    0::smallint,
+    sessions.spid, 0::smallint,
     case
       when sessions.blocked_by <> 0 then 'suspended'
       when sessions.state = 'active' then 'runnable'

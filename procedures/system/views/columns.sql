@@ -70,24 +70,12 @@ select
   sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) as is_nullable,
   -- of texts, bytes and sql_variants
   types.system_type_id in (98, 165, 167, 173, 175, 231, 239) as is_ansi_padded,
-  false as is_rowguidcol,
-  columns.is_identity,
-  columns.is_computed,
-  false as is_filestream,
-  false as is_replicated,
-  false as is_non_sql_subscribed,
-  false as is_merge_published,
-  false as is_dts_replicated,
-  false as is_xml_document,
+  false as is_rowguidcol, columns.is_identity, columns.is_computed, false as is_filestream, false as is_replicated,
+  false as is_non_sql_subscribed, false as is_merge_published, false as is_dts_replicated, false as is_xml_document,
   0 as xml_collection_id,
   case when columns.is_computed then 0 else coalesce(columns.default_oid::integer, 0) end as default_object_id,
-  0 as rule_object_id,
-  false as is_sparse,
-  false as is_column_set,
-  0::smallint as generated_always_type,
-  'NOT_APPLICABLE'::sys.sysname as generated_always_type_desc,
-  false as is_hidden,
-  false as is_masked
+  0 as rule_object_id, false as is_sparse, false as is_column_set, 0::smallint as generated_always_type,
+  'NOT_APPLICABLE'::sys.sysname as generated_always_type_desc, false as is_hidden, false as is_masked
 from sys.shown_relations(null) as relations
 join sys.every_stored_column as columns on columns.relation = relations.oid
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
@@ -100,9 +88,7 @@ select * from sys.columns;
 create view sys.computed_columns as
 select
   columns.*,
-  defaults.definition,
-  true as uses_database_collation,
-  true as is_persisted
+  defaults.definition, true as uses_database_collation, true as is_persisted
 from sys.columns as columns
 join sys.every_stored_default as defaults
   on defaults.relation = columns.object_id::oid and defaults.column = columns.column_id
@@ -174,15 +160,10 @@ select
   types.bytes::smallint as max_length,
   types.digits::smallint as precision,
   types.scale::smallint as scale,
-  parameters.is_output,
-  false as is_cursor_ref,
+  parameters.is_output, false as is_cursor_ref,
   -- SQL Server has defaults of CLR parameters alone here
-  false as has_default_value,
-  false as is_xml_document,
-  null::text as default_value,
-  0 as xml_collection_id,
-  false as is_readonly,
-  true as is_nullable
+  false as has_default_value, false as is_xml_document, null::text as default_value, 0 as xml_collection_id,
+  false as is_readonly, true as is_nullable
 from sys.shown_routines(null) as routines
 join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
@@ -205,18 +186,11 @@ select
   types.digits::smallint as xprec,
   types.scale::smallint as xscale,
   columns.number::smallint as colid,
-  0::smallint as xoffset,
-  0::smallint as bitpos,
-  0::smallint as reserved,
-  0::smallint as colstat,
+  0::smallint as xoffset, 0::smallint as bitpos, 0::smallint as reserved, 0::smallint as colstat,
   coalesce(columns.default_oid::integer, 0) as cdefault,
-  0 as domain,
-  0::smallint as number,
+  0 as domain, 0::smallint as number,
   columns.number::smallint as colorder,
-  null::bytea as autoval,
-  0::smallint as offset,
-  null::integer as collationid,
-  null::integer as language,
+  null::bytea as autoval, 0::smallint as offset, null::integer as collationid, null::integer as language,
   case when sys.is_nullable(columns.is_not_null, columns.stored_name, relations.stored <> relations.oid) then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
     as status,
   -- intn, floatn, moneyn and datetimn of columns that may be null
@@ -263,8 +237,7 @@ select
   case when types.radix = 10 then types.scale end,
   0,
   parameters.is_output::integer,
-  1,
-  null::sys.sysname
+  1, null::sys.sysname
 from sys.shown_routines(null) as routines
 join sys.every_stored_parameter as parameters on parameters.procedure = routines.oid
 cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types

@@ -96,10 +96,8 @@ create view sys.sysconstraints as
 select
   object_id as constid,
   parent_object_id as id,
-  0::smallint as colid,
-  0::smallint as spare1,
+  0::smallint as colid, 0::smallint as spare1,
   case type when 'PK' then 1 when 'UQ' then 2 when 'F' then 3 when 'C' then 4 else 5 end as status,
-  0 as actions,
-  0 as error
+  0 as actions, 0 as error
 from sys.shown_objects(null, '{PK,UQ,F,C,D}');
 comment on view sys.sysconstraints is 'SQL Server: System Compatibility Views, sys.sysconstraints';

@@ -7,9 +7,7 @@ select
   numbered.nspowner as owner
 from (
   select
-    oid,
-    nspname,
-    nspowner,
+    oid, nspname, nspowner,
     row_number() over (order by oid) as number
   from pg_catalog.pg_namespace
   where nspname not in ('pg_catalog', 'pg_toast', 'information_schema', 'sys', 'sybsystemprocs',
@@ -37,26 +35,14 @@ create view sys.databases as
 select
   name::sys.sysname as name,
   number as database_id,
-  null::integer as source_database_id,
-  null::bytea as owner_sid,
-  null::timestamp as create_date,
+  null::integer as source_database_id, null::bytea as owner_sid, null::timestamp as create_date,
   120::smallint as compatibility_level,
   sys.collation_of_database(name)::sys.sysname as collation_name,
-  0::smallint as user_access,
-  'MULTI_USER'::sys.sysname as user_access_desc,
-  false as is_read_only,
-  false as is_auto_close_on,
-  false as is_auto_shrink_on,
-  0::smallint as state,
-  'ONLINE'::sys.sysname as state_desc,
-  false as is_in_standby,
-  false as is_cleanly_shutdown,
-  false as is_supplemental_logging_enabled,
-  0::smallint as snapshot_isolation_state,
-  'OFF'::sys.sysname as snapshot_isolation_state_desc,
-  true as is_read_committed_snapshot_on,
-  1::smallint as recovery_model,
-  'FULL'::sys.sysname as recovery_model_desc
+  0::smallint as user_access, 'MULTI_USER'::sys.sysname as user_access_desc, false as is_read_only,
+  false as is_auto_close_on, false as is_auto_shrink_on, 0::smallint as state, 'ONLINE'::sys.sysname as state_desc,
+  false as is_in_standby, false as is_cleanly_shutdown, false as is_supplemental_logging_enabled,
+  0::smallint as snapshot_isolation_state, 'OFF'::sys.sysname as snapshot_isolation_state_desc,
+  true as is_read_committed_snapshot_on, 1::smallint as recovery_model, 'FULL'::sys.sysname as recovery_model_desc
 from sys.every_named_database;
 comment on view sys.databases is 'SQL Server: Catalog Views, sys.databases';
 
@@ -64,17 +50,9 @@ create view sys.sysdatabases as
 select
   name::sys.sysname as name,
   number::smallint as dbid,
-  null::bytea as sid,
-  0::smallint as mode,
-  0 as status,
-  0 as status2,
-  null::timestamp as crdate,
-  null::timestamp as reserved,
-  0 as category,
-  120::smallint as cmptlevel,
-  null::sys.line as filename,
-  0::smallint as version,
-  1::smallint as suid
+  null::bytea as sid, 0::smallint as mode, 0 as status, 0 as status2, null::timestamp as crdate,
+  null::timestamp as reserved, 0 as category, 120::smallint as cmptlevel, null::sys.line as filename,
+  0::smallint as version, 1::smallint as suid
 from sys.every_named_database;
 comment on view sys.sysdatabases is
 'SQL Server: System Compatibility Views, sys.sysdatabases; suid as in sysdatabases of ASE';
@@ -110,13 +88,11 @@ create view sys.configurations as
 select
   listed.number as configuration_id,
   listed.name::sys.sysname as name,
-  listed.value,
-  0 as minimum,
+  listed.value, 0 as minimum,
   listed.value as maximum,
   listed.value as value_in_use,
   listed.name::sys.line as description,
-  false as is_dynamic,
-  false as is_advanced
+  false as is_dynamic, false as is_advanced
 from (values
   (103, 'user connections', pg_catalog.current_setting('max_connections')::integer),
   (115, 'nested triggers', 1),

@@ -70,12 +70,9 @@ join sys.every_stored_index as indexes on indexes.stored = relations.stored;
 create view sys.every_index_column as
 select
   relations.oid as relation,
-  indexes.oid,
-  indexes.number,
-  indexes.position,
+  indexes.oid, indexes.number, indexes.position,
   coalesce(declaration.shown, columns.attname::text) collate "C" as name,
-  indexes.is_key,
-  indexes.is_descending
+  indexes.is_key, indexes.is_descending
 from sys.every_relation as relations
 join sys.every_stored_index_column as indexes on indexes.stored = relations.stored
 join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = indexes.column
@@ -90,17 +87,9 @@ select
   listed.number as index_id,
   least(listed.number, 2)::smallint as type,
   case listed.number when 0 then 'HEAP' when 1 then 'CLUSTERED' else 'NONCLUSTERED' end::sys.sysname as type_desc,
-  listed.is_unique,
-  1 as data_space_id,
-  false as ignore_dup_key,
-  listed.is_primary_key,
-  listed.is_unique_constraint,
-  0::smallint as fill_factor,
-  false as is_padded,
-  false as is_disabled,
-  false as is_hypothetical,
-  true as allow_row_locks,
-  true as allow_page_locks,
+  listed.is_unique, 1 as data_space_id, false as ignore_dup_key, listed.is_primary_key, listed.is_unique_constraint,
+  0::smallint as fill_factor, false as is_padded, false as is_disabled, false as is_hypothetical,
+  true as allow_row_locks, true as allow_page_locks,
   listed.filter is not null as has_filter,
   listed.filter as filter_definition
 from sys.shown_relations(null) as relations
@@ -119,13 +108,10 @@ select
   relations.object_id,
   listed.name::sys.sysname as name,
   listed.number as stats_id,
-  false as auto_created,
-  false as user_created,
-  false as no_recompute,
+  false as auto_created, false as user_created, false as no_recompute,
   listed.filter is not null as has_filter,
   listed.filter as filter_definition,
-  false as is_temporary,
-  false as is_incremental
+  false as is_temporary, false as is_incremental
 from sys.shown_relations(null) as relations
 join sys.every_stored_index as listed on listed.stored = relations.stored;
 comment on view sys.stats is 'SQL Server: Catalog Views, sys.stats: those of indexes';
@@ -200,10 +186,7 @@ comment on view sys.partitions is
 
 create view sys.dm_db_partition_stats as
 select
-  partition_id,
-  object_id,
-  index_id,
-  partition_number,
+  partition_id, object_id, index_id, partition_number,
   rows as row_count,
   pages.used as used_page_count,
   pages.used as reserved_page_count
@@ -222,8 +205,7 @@ select
   case when listed.is_unique then 2 else 0 end + case when listed.is_primary_key then 2048 else 0 end as status,
   null::bytea as first,
   listed.number::smallint as indid,
-  null::bytea as root,
-  0::smallint as minlen,
+  null::bytea as root, 0::smallint as minlen,
   -- an expression is no column
   (
     select count(*) from unnest(listed.columns::smallint[]) as members ("column") where members.column > 0
@@ -233,8 +215,7 @@ select
   (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as reserved,
   (pg_catalog.pg_relation_size(case listed.number when 1 then listed.stored else listed.oid end) / 8192)::integer as used,
   sys.rows_of(relations.stored) as rowcnt,
-  0 as rowmodctr,
-  0::smallint as "origfillfactor",
+  0 as rowmodctr, 0::smallint as "origfillfactor",
   coalesce(listed.name::sys.sysname, relations.name) as name,
   sys.rows_of(relations.stored)::integer as rows
 from sys.shown_relations(null) as relations

@@ -5,10 +5,8 @@ create view tsql_information_schema.schemata as
 select
   (select sys.db_name()) as catalog_name,
   schemas.name as schema_name,
-  'dbo'::sys.sysname as schema_owner,
-  null::sys.sysname as default_character_set_catalog,
-  null::sys.sysname as default_character_set_schema,
-  'UTF8'::sys.sysname as default_character_set_name
+  'dbo'::sys.sysname as schema_owner, null::sys.sysname as default_character_set_catalog,
+  null::sys.sysname as default_character_set_schema, 'UTF8'::sys.sysname as default_character_set_name
 from sys.schemas as schemas;
 
 create view tsql_information_schema.tables as
@@ -36,12 +34,10 @@ select
   types.radix::smallint as numeric_precision_radix,
   case when types.radix = 10 then types.scale end as numeric_scale,
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
-  null::sys.sysname as character_set_catalog,
-  null::sys.sysname as character_set_schema,
+  null::sys.sysname as character_set_catalog, null::sys.sysname as character_set_schema,
   case when types.system_type_id in (99, 231, 239) then 'UNICODE' when types.system_type_id in (35, 167, 175) then 'iso_1'
     end::sys.sysname as character_set_name,
-  null::sys.sysname as collation_catalog,
-  null::sys.sysname as collation_schema,
+  null::sys.sysname as collation_catalog, null::sys.sysname as collation_schema,
   sys.collation_of(types.system_type_id, columns.type, relations.collation_name) as collation_name,
   case when columns.user_type is not null then relations.database_name end as domain_catalog,
   case when columns.user_type is not null then 'dbo' end::sys.sysname as domain_schema,
@@ -65,8 +61,7 @@ select
   relations.schema as table_schema,
   relations.name as table_name,
   source.definition as view_definition,
-  'NONE'::character varying(7) as check_option,
-  'NO'::character varying(2) as is_updatable
+  'NONE'::character varying(7) as check_option, 'NO'::character varying(2) as is_updatable
 from sys.shown_relations(null) as relations
 cross join lateral sys.definition_of(relations.oid, 'V') as source
 where relations.type = 'V';
@@ -81,8 +76,7 @@ select
   relations.name::sys.sysname as table_name,
   case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
     else 'CHECK' end::character varying(11) as constraint_type,
-  'NO'::character varying(2) as is_deferrable,
-  'NO'::character varying(2) as initially_deferred
+  'NO'::character varying(2) as is_deferrable, 'NO'::character varying(2) as initially_deferred
 from sys.every_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.relation;
 
@@ -120,12 +114,7 @@ join pg_catalog.pg_attribute as columns
 
 create view tsql_information_schema.constraint_table_usage as
 select distinct
-  table_catalog,
-  table_schema,
-  table_name,
-  constraint_catalog,
-  constraint_schema,
-  constraint_name
+  table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name
 from tsql_information_schema.constraint_column_usage;
 
 create view tsql_information_schema.referential_constraints as
@@ -167,9 +156,7 @@ select
   case when routines.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
   'SQL'::character varying(30) as routine_body,
   pg_catalog.left(source.definition, 4000)::character varying(4000) as routine_definition,
-  'MODIFIES'::character varying(30) as sql_data_access,
-  null::timestamp as created,
-  null::timestamp as last_altered
+  'MODIFIES'::character varying(30) as sql_data_access, null::timestamp as created, null::timestamp as last_altered
 from sys.shown_routines(null) as routines
 cross join lateral sys.definition_of(routines.oid, 'P') as source
 where routines.number = 1;
@@ -181,8 +168,7 @@ select
   routines.name as specific_name,
   parameters.position as ordinal_position,
   case when parameters.is_output then 'INOUT' else 'IN' end::character varying(10) as parameter_mode,
-  'NO'::character varying(10) as is_result,
-  'NO'::character varying(10) as as_locator,
+  'NO'::character varying(10) as is_result, 'NO'::character varying(10) as as_locator,
   ('@' || parameters.name)::sys.sysname as parameter_name,
   types.name as data_type,
   types.characters as character_maximum_length,
@@ -218,13 +204,9 @@ select
   sequences.precision as numeric_precision,
   10::smallint as numeric_precision_radix,
   sequences.scale::integer as numeric_scale,
-  sequences.start_value,
-  sequences.minimum_value,
-  sequences.maximum_value,
-  sequences.increment,
+  sequences.start_value, sequences.minimum_value, sequences.maximum_value, sequences.increment,
   sequences.is_cycling::integer as cycle_option,
-  null::sys.sysname as declared_data_type,
-  null::smallint as declared_numeric_precision,
+  null::sys.sysname as declared_data_type, null::smallint as declared_numeric_precision,
   null::integer as declared_numeric_scale
 from sys.sequences as sequences
 join sys.every_system_type as types on types.user_type_id = sequences.user_type_id;

@@ -63,14 +63,8 @@ comment on function sys.object_definition(integer) is
 
 create view sys.sql_modules as
 select
-  objects.object_id,
-  source.definition,
-  true as uses_ansi_nulls,
-  true as uses_quoted_identifier,
-  false as is_schema_bound,
-  false as uses_database_collation,
-  false as is_recompiled,
-  false as null_on_null_input,
+  objects.object_id, source.definition, true as uses_ansi_nulls, true as uses_quoted_identifier,
+  false as is_schema_bound, false as uses_database_collation, false as is_recompiled, false as null_on_null_input,
   null::integer as execute_as_principal_id
 from sys.shown_objects(null, '{P,FN,IF,TF,V,TR,R,D}') as objects
 cross join lateral sys.definition_of(objects.object_id::oid, case objects.type when 'D' then 'R' else objects.type end) as source
@@ -99,11 +93,7 @@ select
   modules.id,
   modules.group_number as number,
   chunks.number::smallint as colid,
-  0::smallint as status,
-  null::bytea as ctext,
-  0::smallint as texttype,
-  0::smallint as language,
-  false as encrypted,
+  0::smallint as status, null::bytea as ctext, 0::smallint as texttype, 0::smallint as language, false as encrypted,
   false as compressed,
   pg_catalog.substr(modules.text, 1 + 255 * (chunks.number - 1), 255)::sys.line as text
 from (

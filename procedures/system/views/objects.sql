@@ -113,8 +113,7 @@ select
   coalesce(declaration.shown, constraints.conname::text) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
   relations.oid as relation,
-  relations.schema,
-  relations.schema_id,
+  relations.schema, relations.schema_id,
   constraints.conindid as index,
   constraints.confrelid as referenced,
   constraints.conkey as columns,
@@ -159,10 +158,7 @@ select
   defaults.oid,
   coalesce(defaults.name, 'DF_' || relations.name || '_' || defaults.column_name) as name,
   relations.oid as relation,
-  relations.schema,
-  relations.schema_id,
-  defaults.generated,
-  defaults.definition
+  relations.schema, relations.schema_id, defaults.generated, defaults.definition
 from sys.every_stored_default as defaults
 join sys.every_relation as relations on relations.oid = defaults.relation;
 
@@ -172,8 +168,7 @@ select
   functions.oid,
   functions.proname as name,
   triggers.tgrelid as relation,
-  relations.schema,
-  relations.schema_id
+  relations.schema, relations.schema_id
 from pg_catalog.pg_trigger as triggers
 join sys.every_relation as relations on relations.oid = triggers.tgrelid
 join pg_catalog.pg_proc as functions on functions.oid = triggers.tgfoid and functions.proname = triggers.tgname
@@ -299,10 +294,7 @@ select
   (
     select max(attnum)::integer from pg_catalog.pg_attribute where attrelid = classes.oid
   ) as max_column_id_used,
-  true as uses_ansi_nulls,
-  false as is_memory_optimized,
-  false as is_external,
-  0::smallint as temporal_type,
+  true as uses_ansi_nulls, false as is_memory_optimized, false as is_external, 0::smallint as temporal_type,
   'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
 from sys.shown_objects(null, '{U}') as objects
 -- by the oid, which has an index: a join by number would scan all relations for each
@@ -312,10 +304,7 @@ comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
 create view sys.views as
 select
   objects.*,
-  false as is_replicated,
-  false as has_opaque_metadata,
-  false as with_check_option,
-  false as is_date_correlation_view
+  false as is_replicated, false as has_opaque_metadata, false as with_check_option, false as is_date_correlation_view
 from sys.shown_objects(null, '{V}') as objects;
 comment on view sys.views is 'SQL Server: Catalog Views, sys.views';
 
@@ -325,29 +314,20 @@ select * from sys.views;
 create view sys.procedures as
 select
   objects.*,
-  false as is_auto_executed,
-  false as is_execution_replicated
+  false as is_auto_executed, false as is_execution_replicated
 from sys.shown_objects(null, '{P}') as objects;
 comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
 
 create view sys.triggers as
 select
-  objects.name,
-  objects.object_id,
-  1::smallint as parent_class,
-  'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
+  objects.name, objects.object_id, 1::smallint as parent_class, 'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
   objects.parent_object_id as parent_id,
-  objects.type,
-  objects.type_desc,
-  objects.create_date,
-  objects.modify_date,
-  objects.is_ms_shipped,
+  objects.type, objects.type_desc, objects.create_date, objects.modify_date, objects.is_ms_shipped,
   not exists (
     select from pg_catalog.pg_trigger as triggers
     where triggers.tgrelid = objects.parent_object_id::oid and triggers.tgfoid = objects.object_id::oid and triggers.tgenabled <> 'D'
   ) as is_disabled,
-  false as is_not_for_replication,
-  false as is_instead_of_trigger
+  false as is_not_for_replication, false as is_instead_of_trigger
 from sys.shown_objects(null, '{TR}') as objects;
 comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
 
@@ -363,8 +343,7 @@ select
   sequences.least::bigint as minimum_value,
   sequences.most::bigint as maximum_value,
   sequences.cycles as is_cycling,
-  false as is_cached,
-  null::integer as cache_size,
+  false as is_cached, null::integer as cache_size,
   types.system_type_id::smallint as system_type_id,
   types.user_type_id,
   types.digits::smallint as precision,
@@ -382,9 +361,7 @@ create view sys.system_views as
 select
   relname::sys.sysname as name,
   oid::integer as object_id,
-  4 as schema_id,
-  'V'::character(2) as type,
-  'VIEW'::sys.sysname as type_desc
+  4 as schema_id, 'V'::character(2) as type, 'VIEW'::sys.sysname as type_desc
 from pg_catalog.pg_class
 where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'sys')
   and relkind = 'v'
@@ -397,28 +374,15 @@ select
   objects.object_id as id,
   case objects.type when 'D' then 'D' else objects.type end::character(2) as xtype,
   objects.schema_id::smallint as uid,
-  0::smallint as info,
-  0 as status,
-  0 as base_schema_ver,
-  0 as replinfo,
+  0::smallint as info, 0 as status, 0 as base_schema_ver, 0 as replinfo,
   objects.parent_object_id as parent_obj,
   objects.create_date as crdate,
-  0::smallint as ftcatid,
-  0 as schema_ver,
-  0 as stats_schema_ver,
+  0::smallint as ftcatid, 0 as schema_ver, 0 as stats_schema_ver,
   case objects.type when 'PK' then 'K' when 'UQ' then 'K' when 'F' then 'RI' else objects.type end::character(2)
     as type,
-  0::smallint as userstat,
-  0::smallint as sysstat,
-  0::smallint as indexdel,
+  0::smallint as userstat, 0::smallint as sysstat, 0::smallint as indexdel,
   objects.modify_date as refdate,
-  0 as version,
-  0 as deltrig,
-  0 as instrig,
-  0 as updtrig,
-  0 as seltrig,
-  0 as category,
-  0::smallint as cache,
+  0 as version, 0 as deltrig, 0 as instrig, 0 as updtrig, 0 as seltrig, 0 as category, 0::smallint as cache,
   'dbo'::sys.sysname as loginame
 from sys.objects as objects;
 comment on view sys.sysobjects is

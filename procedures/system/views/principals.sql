@@ -1,14 +1,8 @@
 -- Users: PostgreSQL's roles, and dbo, the owner of everything in a database.
 create view sys.database_principals as
 select
-  listed.name,
-  listed.principal_id,
-  listed.type,
-  listed.type_desc,
-  'dbo'::sys.sysname as default_schema_name,
-  null::timestamp as create_date,
-  null::timestamp as modify_date,
-  null::integer as owning_principal_id,
+  listed.name, listed.principal_id, listed.type, listed.type_desc, 'dbo'::sys.sysname as default_schema_name,
+  null::timestamp as create_date, null::timestamp as modify_date, null::integer as owning_principal_id,
   pg_catalog.int4send(listed.principal_id) as sid,
   listed.is_fixed_role
 from (
@@ -37,8 +31,7 @@ select
   case when rolcanlogin then 'S' else 'R' end::character(1) as type,
   case when rolcanlogin then 'SQL_LOGIN' else 'SERVER_ROLE' end::sys.sysname as type_desc,
   not rolcanlogin as is_disabled,
-  null::timestamp as create_date,
-  null::timestamp as modify_date,
+  null::timestamp as create_date, null::timestamp as modify_date,
   sys.current_database()::sys.sysname as default_database_name,
   'us_english'::sys.sysname as default_language_name
 from pg_catalog.pg_roles
@@ -48,11 +41,7 @@ comment on view sys.server_principals is 'SQL Server: Catalog Views, sys.server_
 create view sys.sysusers as
 select
   principal_id as uid,
-  0::smallint as status,
-  name,
-  null::bytea as sid,
-  null::timestamp as createdate,
-  null::timestamp as updatedate,
+  0::smallint as status, name, null::bytea as sid, null::timestamp as createdate, null::timestamp as updatedate,
   0 as gid,
   principal_id as suid,
   true as hasdbaccess,

@@ -198,8 +198,7 @@ from sys.every_comment
 where number <> 0
 union all
 select
-  relations.oid,
-  columns.attnum,
+  relations.oid, columns.attnum,
   concat_ws(', ', signals.signal, nullif(signals.unit, ''), nullif(signals.description, ''))
 from pg_catalog.pg_class as relations
 -- table by table: without statistics of thousands of new signals PostgreSQL would read all for one table

@@ -87,21 +87,8 @@ comment on function sys.base_of(oid) is 'The base type of a domain; any other ty
 create view sys.every_listed_system_type as
 select
   name::sys.sysname as name,
-  system_type_id,
-  user_type_id,
-  usertype,
-  storage,
-  bytes,
-  precision,
-  scale,
-  odbc,
-  odbc_precision,
-  odbc_length,
-  odbc_scale,
-  radix,
-  sub,
-  ss_type,
-  ss_nullable
+  system_type_id, user_type_id, usertype, storage, bytes, precision, scale, odbc, odbc_precision, odbc_length,
+  odbc_scale, radix, sub, ss_type, ss_nullable
 from (values
   ('image', 34, 34, 20, 34, 16, 0, 0, -4, 2147483647, 2147483647, null, null, null, 37, 37),
   ('text', 35, 35, 19, 35, 16, 0, 0, -1, 2147483647, 2147483647, null, null, null, 39, 39),
@@ -153,12 +140,7 @@ select
   type::oid as type,
   name,
   ase_name::sys.sysname as ase_name,
-  ase_odbc,
-  ase_precision,
-  ase_length,
-  ase_scale,
-  ase_radix,
-  ase_usertype,
+  ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype,
   -- n of nvarchar(n), where the type has it; -1: no limit
   characters
 from (values
@@ -226,12 +208,7 @@ create function sys.described_type(type oid, typmod integer, declaration text de
 language sql stable
 as $$
   select
-    types.name,
-    types.system_type_id,
-    types.user_type_id,
-    types.usertype,
-    types.storage,
-    measured.characters,
+    types.name, types.system_type_id, types.user_type_id, types.usertype, types.storage, measured.characters,
     case
       when types.name in ('decimal', 'numeric') then
         case when measured.precision <= 9 then 5 when measured.precision <= 19 then 9
@@ -258,10 +235,7 @@ as $$
     end,
     case when types.name in ('decimal', 'numeric', 'time', 'datetime2', 'datetimeoffset') then coalesce(measured.scale, types.odbc_scale)
       else types.odbc_scale end,
-    types.radix,
-    types.sub,
-    types.ss_type,
-    types.ss_nullable,
+    types.radix, types.sub, types.ss_type, types.ss_nullable,
     case when parsed.is_ases then types.name
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 'text'
       else announced.ase_name end,
