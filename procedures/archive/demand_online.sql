@@ -1,7 +1,5 @@
 create or replace function ringlog.demand_online(
-  table_name text,
-  from_time timestamptz,
-  to_time timestamptz
+  table_name text, from_time timestamptz, to_time timestamptz
 ) returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them

@@ -1,13 +1,6 @@
 create or replace function ringlog.capture_event(
-  name text,
-  at timestamptz,
-  before double precision,
-  after double precision,
-  tables text,
-  note text default '',
-  keep_days double precision default null,
-  late double precision default 3600,
-  out capture integer
+  name text, at timestamptz, before double precision, after double precision, tables text, note text default '',
+  keep_days double precision default null, late double precision default 3600, out capture integer
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 -- by this setting the call is no part of a writer's transaction in the gateway's group commit

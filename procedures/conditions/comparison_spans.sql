@@ -1,13 +1,6 @@
 create or replace function ringlog.comparison_spans(
-  name text,
-  operator text,
-  numbers double precision[],
-  word text,
-  from_time timestamptz,
-  to_time timestamptz,
-  gap interval,
-  out holds tstzmultirange,
-  out fails tstzmultirange
+  name text, operator text, numbers double precision[], word text, from_time timestamptz, to_time timestamptz,
+  gap interval, out holds tstzmultirange, out fails tstzmultirange
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,8 +1,5 @@
 create or replace function ringlog.condition_spans(
-  condition text,
-  from_time timestamptz,
-  to_time timestamptz,
-  gap double precision default null
+  condition text, from_time timestamptz, to_time timestamptz, gap double precision default null
 ) returns tstzmultirange
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

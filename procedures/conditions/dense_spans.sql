@@ -1,9 +1,5 @@
 create or replace function ringlog.dense_spans(
-  name text,
-  from_time timestamptz,
-  to_time timestamptz,
-  gap interval,
-  out spans tstzmultirange
+  name text, from_time timestamptz, to_time timestamptz, gap interval, out spans tstzmultirange
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,7 +1,5 @@
 create or replace function ringlog.get_spans(
-  while text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
+  while text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
   gap double precision default null
 ) returns table (begins timestamptz, ends timestamptz)
 language sql stable

@@ -1,23 +1,10 @@
 create or replace function ringlog.get_statistics_while(
-  name text,
-  while text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
-  gap double precision default null,
-  weighted boolean default false
+  name text, while text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
+  gap double precision default null, weighted boolean default false
 ) returns table (
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  std double precision,
-  rms double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint,
-  seconds double precision,
-  time_mean double precision
+  n bigint, min double precision, max double precision, mean double precision, std double precision,
+  rms double precision, first double precision, last double precision, nans bigint, nulls bigint,
+  seconds double precision, time_mean double precision
 )
 language sql stable
 as $$

@@ -1,20 +1,9 @@
 create or replace function ringlog.get_trend_while(
-  name text,
-  while text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
-  points integer default 1000,
-  gap double precision default null
+  name text, while text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
+  points integer default 1000, gap double precision default null
 ) returns table (
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint
+  "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint
 )
 language sql stable
 as $$

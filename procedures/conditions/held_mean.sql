@@ -1,9 +1,5 @@
 create or replace function ringlog.held_mean(
-  name text,
-  from_time timestamptz,
-  to_time timestamptz,
-  within tstzmultirange,
-  gap double precision default null
+  name text, from_time timestamptz, to_time timestamptz, within tstzmultirange, gap double precision default null
 ) returns double precision
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,9 +1,5 @@
 create or replace function ringlog.held_values(
-  name text,
-  from_time timestamptz,
-  to_time timestamptz,
-  within tstzmultirange,
-  gap double precision default null
+  name text, from_time timestamptz, to_time timestamptz, within tstzmultirange, gap double precision default null
 ) returns table (begins timestamptz, ends timestamptz, value double precision)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

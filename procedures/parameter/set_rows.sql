@@ -1,9 +1,5 @@
 create or replace function {procedure}(
-  rows text,
-  comment text default null,
-  out changed_rows integer,
-  out change bigint,
-  out changed timestamptz
+  rows text, comment text default null, out changed_rows integer, out change bigint, out changed timestamptz
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$

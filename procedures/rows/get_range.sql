@@ -1,7 +1,5 @@
 create or replace function {procedure}(
-  from_time timestamptz default null,
-  to_time timestamptz default null,
-  max_rows integer default null
+  from_time timestamptz default null, to_time timestamptz default null, max_rows integer default null
 ) returns setof {log}
 language sql stable parallel safe
 as $$

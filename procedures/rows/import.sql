@@ -1,10 +1,5 @@
 create or replace function {procedure}(
-  _file text,
-  _rows_before bigint,
-  _numbered boolean,
-  _last boolean,
-  out stored bigint,
-  out repeated bigint,
+  _file text, _rows_before bigint, _numbered boolean, _last boolean, out stored bigint, out repeated bigint,
   out refused bigint
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp

@@ -1,8 +1,5 @@
 create or replace function {procedure}(
-  signal text,
-  from_time timestamptz default null,
-  to_time timestamptz default null,
-  max_rows integer default null,
+  signal text, from_time timestamptz default null, to_time timestamptz default null, max_rows integer default null,
   _number integer default null
 ) returns table ("time" timestamptz, nanoseconds smallint, value {type}, severity smallint, status smallint)
 language sql stable

@@ -1,14 +1,7 @@
 create or replace function ringlog.add_signal(
-  of_table text,
-  signal text,
-  unit text default '',
-  description text default '',
-  limit_low double precision default null,
-  limit_high double precision default null,
-  held boolean default false,
-  address text default '',
-  deadband text default '',
-  policy text default ''
+  of_table text, signal text, unit text default '', description text default '',
+  limit_low double precision default null, limit_high double precision default null, held boolean default false,
+  address text default '', deadband text default '', policy text default ''
 ) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

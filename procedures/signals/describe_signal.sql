@@ -1,19 +1,7 @@
 create or replace function ringlog.describe_signal(name text, at timestamptz default now()) returns table (
-  signal text,
-  table_name text,
-  column_name text,
-  type text,
-  unit text,
-  description text,
-  limit_low double precision,
-  limit_high double precision,
-  alarm_low double precision,
-  alarm_high double precision,
-  states text,
-  held boolean,
-  decimals smallint,
-  valid_from timestamptz,
-  valid_to timestamptz
+  signal text, table_name text, column_name text, type text, unit text, description text, limit_low double precision,
+  limit_high double precision, alarm_low double precision, alarm_high double precision, states text, held boolean,
+  decimals smallint, valid_from timestamptz, valid_to timestamptz
 )
 language sql stable parallel safe
 as $$

@@ -1,16 +1,6 @@
 create or replace function ringlog.find_signals(pattern text default '%') returns table (
-  signal text,
-  table_name text,
-  column_name text,
-  type text,
-  unit text,
-  description text,
-  limit_low double precision,
-  limit_high double precision,
-  alarm_low double precision,
-  alarm_high double precision,
-  states text,
-  held boolean,
+  signal text, table_name text, column_name text, type text, unit text, description text, limit_low double precision,
+  limit_high double precision, alarm_low double precision, alarm_high double precision, states text, held boolean,
   decimals smallint
 )
 language sql stable parallel safe

@@ -1,15 +1,6 @@
 create or replace function ringlog.list_signals(pattern text default '%', of_table text default null) returns table (
-  signal text,
-  table_name text,
-  number integer,
-  state text,
-  type text,
-  unit text,
-  description text,
-  changed timestamptz,
-  changed_by text,
-  change text,
-  policy text
+  signal text, table_name text, number integer, state text, type text, unit text, description text,
+  changed timestamptz, changed_by text, change text, policy text
 )
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,11 +1,5 @@
 create or replace function ringlog.signal_places(names text[]) returns table (
-  signal text,
-  table_name text,
-  column_name text,
-  type text,
-  unit text,
-  begins timestamptz,
-  ends timestamptz
+  signal text, table_name text, column_name text, type text, unit text, begins timestamptz, ends timestamptz
 )
 language sql stable
 as $$

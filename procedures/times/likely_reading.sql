@@ -1,8 +1,5 @@
 create or replace function ringlog.likely_reading(
-  earlier timestamptz,
-  later timestamptz,
-  newest timestamptz,
-  cycle double precision
+  earlier timestamptz, later timestamptz, newest timestamptz, cycle double precision
 ) returns timestamptz
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

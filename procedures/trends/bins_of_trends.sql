@@ -1,15 +1,7 @@
 create or replace function ringlog.bins_of_trends(
-  names text[],
-  from_time timestamptz,
-  to_time timestamptz,
-  points integer
+  names text[], from_time timestamptz, to_time timestamptz, points integer
 ) returns table (
-  signals text[],
-  have_moved boolean,
-  begins timestamptz,
-  ends timestamptz,
-  width interval,
-  origin timestamptz
+  signals text[], have_moved boolean, begins timestamptz, ends timestamptz, width interval, origin timestamptz
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them

@@ -1,23 +1,9 @@
 create or replace function ringlog.bins_within(
-  names text[],
-  from_time timestamptz,
-  to_time timestamptz,
-  width interval,
-  origin timestamptz,
-  with_squares boolean,
+  names text[], from_time timestamptz, to_time timestamptz, width interval, origin timestamptz, with_squares boolean,
   within tstzmultirange
 ) returns table (
-  signal text,
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint,
-  squares double precision
+  signal text, "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint, squares double precision
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them

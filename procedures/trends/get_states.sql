@@ -1,7 +1,5 @@
 create or replace function ringlog.get_states(
-  name text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now()
+  name text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now()
 ) returns table (value bigint, seconds double precision, entered bigint)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,18 +1,8 @@
 create or replace function ringlog.get_statistics(
-  name text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now()
+  name text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now()
 ) returns table (
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  std double precision,
-  rms double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint
+  n bigint, min double precision, max double precision, mean double precision, std double precision,
+  rms double precision, first double precision, last double precision, nans bigint, nulls bigint
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,18 +1,9 @@
 create or replace function ringlog.get_trend(
-  name text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
+  name text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
   points integer default 1000
 ) returns table (
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint
+  "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint
 )
 language sql stable
 as $$

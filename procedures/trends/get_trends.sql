@@ -1,19 +1,9 @@
 create or replace function ringlog.get_trends(
-  names text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
+  names text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
   points integer default 1000
 ) returns table (
-  signal text,
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint
+  signal text, "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint
 )
 language sql stable
 as $$

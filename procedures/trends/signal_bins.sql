@@ -1,22 +1,9 @@
 create or replace function ringlog.signal_bins(
-  names text[],
-  from_time timestamptz,
-  to_time timestamptz,
-  width interval,
-  origin timestamptz,
+  names text[], from_time timestamptz, to_time timestamptz, width interval, origin timestamptz,
   with_squares boolean default false
 ) returns table (
-  signal text,
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint,
-  squares double precision
+  signal text, "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint, squares double precision
 )
 language sql stable
 as $$

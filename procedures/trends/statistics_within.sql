@@ -1,23 +1,10 @@
 create or replace function ringlog.statistics_within(
-  name text,
-  from_time timestamptz,
-  to_time timestamptz,
-  within tstzmultirange,
-  gap double precision default null,
+  name text, from_time timestamptz, to_time timestamptz, within tstzmultirange, gap double precision default null,
   weighted boolean default false
 ) returns table (
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  std double precision,
-  rms double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint,
-  seconds double precision,
-  time_mean double precision
+  n bigint, min double precision, max double precision, mean double precision, std double precision,
+  rms double precision, first double precision, last double precision, nans bigint, nulls bigint,
+  seconds double precision, time_mean double precision
 )
 language sql stable
 as $$

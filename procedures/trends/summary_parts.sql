@@ -1,9 +1,5 @@
 create or replace function ringlog.summary_parts(
-  table_name text,
-  from_time timestamptz,
-  to_time timestamptz,
-  width integer,
-  number text default null
+  table_name text, from_time timestamptz, to_time timestamptz, width integer, number text default null
 ) returns table (level integer, begins timestamptz, ends timestamptz)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 -- PostgreSQL would plan its queries at each call, which takes longer than running them

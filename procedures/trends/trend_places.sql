@@ -1,11 +1,5 @@
 create or replace function ringlog.trend_places(names text[]) returns table (
-  signal text,
-  table_name text,
-  column_name text,
-  scalar text,
-  type text,
-  begins timestamptz,
-  ends timestamptz
+  signal text, table_name text, column_name text, scalar text, type text, begins timestamptz, ends timestamptz
 )
 language sql stable
 as $$

@@ -1,22 +1,8 @@
 create or replace function ringlog.trends_of(
-  names text[],
-  from_time timestamptz,
-  to_time timestamptz,
-  points integer,
-  with_squares boolean default false
+  names text[], from_time timestamptz, to_time timestamptz, points integer, with_squares boolean default false
 ) returns table (
-  signal text,
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  first double precision,
-  last double precision,
-  nans bigint,
-  nulls bigint,
-  squares double precision,
-  width interval
+  signal text, "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  first double precision, last double precision, nans bigint, nulls bigint, squares double precision, width interval
 )
 language sql stable
 as $$

@@ -1,8 +1,5 @@
 create or replace function ringlog.get_waveform_points(
-  name text,
-  at timestamptz default null,
-  first_point integer default 0,
-  max_points integer default null
+  name text, at timestamptz default null, first_point integer default 0, max_points integer default null
 ) returns table (point integer, value double precision)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

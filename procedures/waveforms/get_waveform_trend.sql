@@ -1,18 +1,9 @@
 create or replace function ringlog.get_waveform_trend(
-  name text,
-  from_time timestamptz default now() - interval '1 day',
-  to_time timestamptz default now(),
+  name text, from_time timestamptz default now() - interval '1 day', to_time timestamptz default now(),
   points integer default 1000
 ) returns table (
-  "time" timestamptz,
-  n bigint,
-  min double precision,
-  max double precision,
-  mean double precision,
-  rms double precision,
-  shortest integer,
-  longest integer,
-  nulls bigint
+  "time" timestamptz, n bigint, min double precision, max double precision, mean double precision,
+  rms double precision, shortest integer, longest integer, nulls bigint
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

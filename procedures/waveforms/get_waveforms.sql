@@ -1,8 +1,5 @@
 create or replace function ringlog.get_waveforms(
-  name text,
-  from_time timestamptz default null,
-  to_time timestamptz default null,
-  max_rows integer default null,
+  name text, from_time timestamptz default null, to_time timestamptz default null, max_rows integer default null,
   every_nth integer default null
 ) returns table ("time" timestamptz, value double precision[])
 language plpgsql stable set search_path = pg_catalog, pg_temp

@@ -1,10 +1,6 @@
 create or replace function ringlog.waveform_scalars(
-  points double precision[],
-  out min double precision,
-  out max double precision,
-  out mean double precision,
-  out rms double precision,
-  out length double precision
+  points double precision[], out min double precision, out max double precision, out mean double precision,
+  out rms double precision, out length double precision
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,10 +1,5 @@
 create or replace function ringlog.waveforms_of(
-  name text,
-  begins timestamptz,
-  ends timestamptz,
-  newest_first boolean,
-  max_rows integer,
-  every_nth integer
+  name text, begins timestamptz, ends timestamptz, newest_first boolean, max_rows integer, every_nth integer
 ) returns table ("time" timestamptz, value double precision[])
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

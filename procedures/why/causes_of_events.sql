@@ -1,10 +1,5 @@
 create or replace function ringlog.causes_of_events(
-  of_table text,
-  of_column text,
-  names text[],
-  is_of_samples boolean,
-  step interval,
-  from_time timestamptz,
+  of_table text, of_column text, names text[], is_of_samples boolean, step interval, from_time timestamptz,
   to_time timestamptz
 ) returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
 language sql stable set search_path = pg_catalog, pg_temp

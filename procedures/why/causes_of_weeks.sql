@@ -1,8 +1,5 @@
 create or replace function ringlog.causes_of_weeks(
-  of_table text,
-  of_column text,
-  from_time timestamptz,
-  to_time timestamptz
+  of_table text, of_column text, from_time timestamptz, to_time timestamptz
 ) returns table (cause text, since timestamptz, until timestamptz, at tstzrange, rows bigint, evidence text)
 language sql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,9 +1,5 @@
 create or replace function ringlog.first_reading(
-  table_name text,
-  column_name text,
-  is_of_samples boolean,
-  from_time timestamptz,
-  to_time timestamptz
+  table_name text, column_name text, is_of_samples boolean, from_time timestamptz, to_time timestamptz
 ) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,8 +1,5 @@
 create or replace function ringlog.missing_rows(
-  table_name text,
-  column_name text,
-  from_time timestamptz,
-  to_time timestamptz
+  table_name text, column_name text, from_time timestamptz, to_time timestamptz
 ) returns table (kind text, at tstzrange, detail text)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -1,8 +1,5 @@
 create or replace function ringlog.missing_samples(
-  table_name text,
-  number integer,
-  from_time timestamptz,
-  to_time timestamptz
+  table_name text, number integer, from_time timestamptz, to_time timestamptz
 ) returns table (kind text, at tstzrange, detail text)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

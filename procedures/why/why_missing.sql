@@ -1,7 +1,5 @@
 create or replace function ringlog.why_missing(
-  signal text,
-  from_time timestamptz default null,
-  to_time timestamptz default null
+  signal text, from_time timestamptz default null, to_time timestamptz default null
 ) returns table (cause text, since timestamptz, until timestamptz, rows bigint, evidence text)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

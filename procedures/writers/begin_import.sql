@@ -1,10 +1,5 @@
 create or replace function ringlog.begin_import(
-  table_name text,
-  file text,
-  digest text,
-  out rows bigint,
-  out base integer,
-  out ended timestamptz
+  table_name text, file text, digest text, out rows bigint, out base integer, out ended timestamptz
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp set client_min_messages = 'warning'
 as $$

@@ -1,9 +1,5 @@
 create or replace function ringlog.claim_writer(
-  table_name text,
-  spool text,
-  writer text,
-  take_over boolean default false,
-  out epoch bigint
+  table_name text, spool text, writer text, take_over boolean default false, out epoch bigint
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,19 +1,8 @@
 create or replace function ringlog.losses(
-  from_time timestamptz default null,
-  to_time timestamptz default null,
-  of_table text default null
+  from_time timestamptz default null, to_time timestamptz default null, of_table text default null
 ) returns table (
-  table_name text,
-  hour timestamptz,
-  produced bigint,
-  acknowledged bigint,
-  in_log bigint,
-  thinned bigint,
-  refused bigint,
-  waiting bigint,
-  late bigint,
-  repeated bigint,
-  missing bigint
+  table_name text, hour timestamptz, produced bigint, acknowledged bigint, in_log bigint, thinned bigint,
+  refused bigint, waiting bigint, late bigint, repeated bigint, missing bigint
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

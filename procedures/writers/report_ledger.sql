@@ -1,13 +1,6 @@
 create or replace function ringlog.report_ledger(
-  table_name text,
-  spool text,
-  hour timestamptz,
-  produced bigint,
-  acknowledged bigint,
-  thinned bigint,
-  refused bigint,
-  late bigint,
-  repeated bigint
+  table_name text, spool text, hour timestamptz, produced bigint, acknowledged bigint, thinned bigint, refused bigint,
+  late bigint, repeated bigint
 ) returns integer
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,17 +1,8 @@
 create or replace function ringlog.report_writer(
-  table_name text,
-  spool text,
-  state text,
-  trouble text default null,
-  produced bigint default null,
-  acknowledged bigint default null,
-  waiting bigint default null,
-  oldest timestamptz default null,
-  late bigint default null,
-  refused bigint default null,
-  repeated bigint default null,
-  reconnected bigint default null,
-  latency double precision default null
+  table_name text, spool text, state text, trouble text default null, produced bigint default null,
+  acknowledged bigint default null, waiting bigint default null, oldest timestamptz default null,
+  late bigint default null, refused bigint default null, repeated bigint default null,
+  reconnected bigint default null, latency double precision default null
 ) returns integer
 language sql security definer set search_path = pg_catalog, pg_temp
 as $$

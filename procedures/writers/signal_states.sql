@@ -1,13 +1,6 @@
 create or replace function ringlog.signal_states(pattern text default '%', of_table text default null) returns table (
-  signal text,
-  table_name text,
-  connected boolean,
-  newest timestamptz,
-  value text,
-  severity smallint,
-  rate double precision,
-  dropped bigint,
-  silent text
+  signal text, table_name text, connected boolean, newest timestamptz, value text, severity smallint,
+  rate double precision, dropped bigint, silent text
 )
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp
 as $$

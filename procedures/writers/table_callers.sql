@@ -1,11 +1,5 @@
 create or replace function ringlog.table_callers() returns table (
-  table_name text,
-  host text,
-  program text,
-  login text,
-  called timestamptz,
-  failed timestamptz,
-  number integer,
+  table_name text, host text, program text, login text, called timestamptz, failed timestamptz, number integer,
   error text
 )
 language sql stable set search_path = pg_catalog, pg_temp

@@ -1,13 +1,6 @@
 create or replace function ringlog.table_states(names text[] default null, again boolean default false) returns table (
-  table_name text,
-  cycle double precision,
-  newest timestamptz,
-  age double precision,
-  silent boolean,
-  rows_per_second double precision,
-  in_default bigint,
-  unread text,
-  ahead double precision
+  table_name text, cycle double precision, newest timestamptz, age double precision, silent boolean,
+  rows_per_second double precision, in_default bigint, unread text, ahead double precision
 )
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
 set plan_cache_mode = force_generic_plan

@@ -1,14 +1,7 @@
 create or replace function ringlog.compare_snapshot(
-  name text,
-  other text default null,
-  of_table text default null
+  name text, other text default null, of_table text default null
 ) returns table (
-  table_name text,
-  row_key text,
-  change_kind text,
-  column_name text,
-  value_before text,
-  value_after text
+  table_name text, row_key text, change_kind text, column_name text, value_before text, value_after text
 )
 language plpgsql volatile set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$

@@ -1,8 +1,5 @@
 create or replace function ringlog.demand_version(
-  row_shown text,
-  there integer,
-  since bigint,
-  expected integer
+  row_shown text, there integer, since bigint, expected integer
 ) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

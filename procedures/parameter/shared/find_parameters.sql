@@ -1,12 +1,6 @@
 create or replace function ringlog.find_parameters(pattern text default '%') returns table (
-  table_name text,
-  column_name text,
-  is_key boolean,
-  type text,
-  unit text,
-  description text,
-  limit_low double precision,
-  limit_high double precision
+  table_name text, column_name text, is_key boolean, type text, unit text, description text,
+  limit_low double precision, limit_high double precision
 )
 language sql stable parallel safe
 as $$

@@ -1,6 +1,5 @@
 create or replace function ringlog.parameter_changes(
-  from_time timestamptz default null,
-  to_time timestamptz default null
+  from_time timestamptz default null, to_time timestamptz default null
 ) returns table (change bigint, "time" timestamptz, login text, program text, machine text, comment text)
 language sql stable parallel safe
 as $$

@@ -1,9 +1,5 @@
 create or replace function ringlog.restore_snapshot(
-  name text,
-  comment text default null,
-  of_table text default null,
-  out changed_rows integer,
-  out change bigint,
+  name text, comment text default null, of_table text default null, out changed_rows integer, out change bigint,
   out changed timestamptz
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'

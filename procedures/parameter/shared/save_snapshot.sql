@@ -1,8 +1,5 @@
 create or replace function ringlog.save_snapshot(
-  name text,
-  comment text default null,
-  "time" timestamptz default null,
-  out saved timestamptz
+  name text, comment text default null, "time" timestamptz default null, out saved timestamptz
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '10s'
 as $$

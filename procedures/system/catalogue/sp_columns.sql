@@ -16,13 +16,8 @@ as $$
 $$;
 
 create function sys.sp_columns_100(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  column_name text default null,
-  namescope integer default 0,
-  odbcver integer default 2,
-  fusepattern boolean default true
+  table_name text, table_owner text default null, table_qualifier text default null, column_name text default null,
+  namescope integer default 0, odbcver integer default 2, fusepattern boolean default true
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname, "PRECISION" integer,
@@ -81,10 +76,7 @@ $$SQL Server: sp_columns_100, which clients of version 10 (2008) and later call.
 @table_name.$$;
 
 create function sys.sp_columns(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  column_name text default null,
+  table_name text, table_owner text default null, table_qualifier text default null, column_name text default null,
   odbcver integer default 2
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
@@ -105,10 +97,7 @@ $$;
 comment on function sys.sp_columns(text, text, text, text, integer) is 'SQL Server: sp_columns, the same for older clients.';
 
 create function sybsystemprocs.sp_columns(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  column_name text default null,
+  table_name text, table_owner text default null, table_qualifier text default null, column_name text default null,
   odbcver integer default 2
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,

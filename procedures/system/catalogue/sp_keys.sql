@@ -1,7 +1,5 @@
 create function sys.sp_pkeys(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null
+  table_name text, table_owner text default null, table_qualifier text default null
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "KEY_SEQ" smallint, "PK_NAME" sys.sysname
@@ -33,12 +31,8 @@ $$;
 comment on function sys.sp_pkeys(text, text, text) is 'SQL Server and ASE: sp_pkeys, the primary key of a table.';
 
 create function sys.sp_fkeys(
-  pktable_name text default null,
-  pktable_owner text default null,
-  pktable_qualifier text default null,
-  fktable_name text default null,
-  fktable_owner text default null,
-  fktable_qualifier text default null
+  pktable_name text default null, pktable_owner text default null, pktable_qualifier text default null,
+  fktable_name text default null, fktable_owner text default null, fktable_qualifier text default null
 ) returns table (
   "PKTABLE_QUALIFIER" sys.sysname, "PKTABLE_OWNER" sys.sysname, "PKTABLE_NAME" sys.sysname,
   "PKCOLUMN_NAME" sys.sysname, "FKTABLE_QUALIFIER" sys.sysname, "FKTABLE_OWNER" sys.sysname,

@@ -36,10 +36,7 @@ cross join lateral (
 ) as granted;
 
 create function sys.sp_table_privileges(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  fusepattern boolean default true
+  table_name text, table_owner text default null, table_qualifier text default null, fusepattern boolean default true
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "GRANTOR" sys.sysname,
   "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname, "IS_GRANTABLE" sys.sysname
@@ -71,10 +68,7 @@ comment on function sys.sp_table_privileges(text, text, text, boolean) is
 'SQL Server and ASE: sp_table_privileges, who may do what with a table.';
 
 create function sys.sp_column_privileges(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  column_name text default null
+  table_name text, table_owner text default null, table_qualifier text default null, column_name text default null
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname,
   "COLUMN_NAME" sys.sysname, "GRANTOR" sys.sysname, "GRANTEE" sys.sysname, "PRIVILEGE" sys.sysname,

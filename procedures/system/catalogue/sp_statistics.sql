@@ -1,10 +1,6 @@
 create function sys.sp_statistics(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  index_name text default '%',
-  is_unique text default 'N',
-  accuracy text default 'Q'
+  table_name text, table_owner text default null, table_qualifier text default null, index_name text default '%',
+  is_unique text default 'N', accuracy text default 'Q'
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "NON_UNIQUE" smallint,
   "INDEX_QUALIFIER" sys.sysname, "INDEX_NAME" sys.sysname, "TYPE" smallint, "SEQ_IN_INDEX" smallint,
@@ -62,13 +58,8 @@ $$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, wit
 PostgreSQL's statistics.$$;
 
 create function sys.sp_special_columns(
-  table_name text,
-  table_owner text default null,
-  table_qualifier text default null,
-  col_type text default 'R',
-  scope text default 'T',
-  nullable text default 'U',
-  odbcver integer default 2
+  table_name text, table_owner text default null, table_qualifier text default null, col_type text default 'R',
+  scope text default 'T', nullable text default 'U', odbcver integer default 2
 ) returns table (
   "SCOPE" smallint, "COLUMN_NAME" sys.sysname, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
   "PRECISION" integer, "LENGTH" integer, "SCALE" smallint, "PSEUDO_COLUMN" smallint

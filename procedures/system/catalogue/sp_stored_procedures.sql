@@ -11,9 +11,7 @@ comment on function sys.procedures_named(text, text, boolean) is
 'The listed procedures whose name, or name;number, matches a pattern, or equals it.';
 
 create function sys.sp_stored_procedures(
-  sp_name text default null,
-  sp_owner text default null,
-  sp_qualifier text default null,
+  sp_name text default null, sp_owner text default null, sp_qualifier text default null,
   fusepattern boolean default true
 ) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
@@ -45,12 +43,8 @@ $$SQL Server and ASE: sp_stored_procedures. The procedures of the database, and 
 The numbers of parameters are not reported (-1), as in SQL Server.$$;
 
 create function sys.sp_sproc_columns(
-  procedure_name text default null,
-  procedure_owner text default null,
-  procedure_qualifier text default null,
-  column_name text default null,
-  odbcver integer default 2,
-  fusepattern boolean default true
+  procedure_name text default null, procedure_owner text default null, procedure_qualifier text default null,
+  column_name text default null, odbcver integer default 2, fusepattern boolean default true
 ) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,
@@ -105,12 +99,8 @@ $$SQL Server and ASE: sp_sproc_columns. The parameters of the procedures of the 
 see them, a row argument unfolded into its fields.$$;
 
 create function sys.sp_sproc_columns_100(
-  procedure_name text default null,
-  procedure_owner text default null,
-  procedure_qualifier text default null,
-  column_name text default null,
-  odbcver integer default 2,
-  fusepattern boolean default true
+  procedure_name text default null, procedure_owner text default null, procedure_qualifier text default null,
+  column_name text default null, odbcver integer default 2, fusepattern boolean default true
 ) returns table (
   "PROCEDURE_QUALIFIER" sys.sysname, "PROCEDURE_OWNER" sys.sysname, "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname, "COLUMN_TYPE" smallint, "DATA_TYPE" smallint, "TYPE_NAME" sys.sysname,

@@ -1,8 +1,5 @@
 create function sys.sp_tablecollations_100(object text) returns table (
-  colid integer,
-  name sys.sysname,
-  tds_collation_100 bytea,
-  collation_100 sys.sysname
+  colid integer, name sys.sysname, tds_collation_100 bytea, collation_100 sys.sysname
 )
 language sql stable
 as $$

@@ -1,9 +1,6 @@
 create function sys.sp_tables(
-  table_name text default null,
-  table_owner text default null,
-  table_qualifier text default null,
-  table_type text default null,
-  fusepattern boolean default true
+  table_name text default null, table_owner text default null, table_qualifier text default null,
+  table_type text default null, fusepattern boolean default true
 ) returns table (
   "TABLE_QUALIFIER" sys.sysname, "TABLE_OWNER" sys.sysname, "TABLE_NAME" sys.sysname, "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks

@@ -1,11 +1,7 @@
 create function sys.sp_sequence_get_range(
-  sequence_name text,
-  range_size bigint,
-  inout range_first_value bigint default null,
-  inout range_last_value bigint default null,
-  inout range_cycle_count integer default null,
-  inout sequence_increment bigint default null,
-  inout sequence_min_value bigint default null,
+  sequence_name text, range_size bigint, inout range_first_value bigint default null,
+  inout range_last_value bigint default null, inout range_cycle_count integer default null,
+  inout sequence_increment bigint default null, inout sequence_min_value bigint default null,
   inout sequence_max_value bigint default null
 )
 language plpgsql

@@ -24,10 +24,7 @@ end
 $$;
 
 create function sys.sp_getapplock(
-  "Resource" text,
-  "LockMode" text,
-  "LockOwner" text default 'Transaction',
-  "LockTimeout" integer default -1,
+  "Resource" text, "LockMode" text, "LockOwner" text default 'Transaction', "LockTimeout" integer default -1,
   "DbPrincipal" text default null
 ) returns integer
 language plpgsql
