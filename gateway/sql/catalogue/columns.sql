@@ -4,10 +4,10 @@ create or replace function tsql.digits_of(tables regclass[], named name) returns
 language sql stable parallel safe
 return (
   select case when declared is not null then coalesce(declared[1]::integer, 7) end
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
     regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?(?: as "|\n|$)') as declared
-  order by place
+  order by position
   limit 1
 );
 comment on function tsql.digits_of(regclass[], name) is
@@ -18,10 +18,10 @@ return coalesce((
   -- PostgreSQL's types have nchar and nvarchar
   select case when said like 'ntext%' then true when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
     else atttypid = to_regtype('sys.sysname') end
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
     substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
-  order by place
+  order by position
   limit 1
 ), false);
 comment on function tsql.is_national(regclass[], name) is
@@ -70,9 +70,9 @@ create or replace function tsql.length_of(tables regclass[], named name) returns
 language sql stable parallel safe
 return (
   select case when atttypid in ('varchar'::regtype, 'bpchar'::regtype) and atttypmod > 4 then atttypmod - 4 end
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
-  order by place
+  order by position
   limit 1
 );
 comment on function tsql.length_of(regclass[], name) is
@@ -82,9 +82,9 @@ create or replace function tsql.is_long(tables regclass[], named name) returns b
 language sql stable parallel safe
 return coalesce((
   select atttypid = 'text'::regtype or atttypid = 'varchar'::regtype and atttypmod = -1
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
-  order by place
+  order by position
   limit 1
 ), false);
 comment on function tsql.is_long(regclass[], name) is

@@ -52,11 +52,11 @@ begin
   return query
   select ranked.oid
   from (
-    select called.oid, rank() over (order by array_position(schemas, called.schema), called.name = procedure desc) as place
+    select called.oid, rank() over (order by array_position(schemas, called.schema), called.name = procedure desc) as rank
     from tsql.every_callable as called
     where called.oid = any (named)
   ) as ranked
-  where ranked.place = 1;
+  where ranked.rank = 1;
 end
 $$;
 comment on function tsql.procedures_named(text, text, text) is

@@ -3,15 +3,15 @@
 create or replace function tsql.wide_bytes(value text) returns bytea
 language sql immutable strict parallel safe
 return (
-  with characters (place, code) as (
-    select place, ascii(substr(value, place, 1)) from generate_series(1, length(value)) as place
-  ), units (place, part, unit) as (
-    select place, 1, case when code < 65536 then code else 55296 + ((code - 65536) >> 10) end from characters
+  with characters (position, code) as (
+    select position, ascii(substr(value, position, 1)) from generate_series(1, length(value)) as position
+  ), units (position, part, unit) as (
+    select position, 1, case when code < 65536 then code else 55296 + ((code - 65536) >> 10) end from characters
     union all
-    select place, 2, 56320 + ((code - 65536) & 1023) from characters where code >= 65536
+    select position, 2, 56320 + ((code - 65536) & 1023) from characters where code >= 65536
   )
   select coalesce(string_agg(set_byte(set_byte('\x0000'::bytea, 0, unit & 255), 1, unit >> 8), ''::bytea
-    order by place, part), ''::bytea)
+    order by position, part), ''::bytea)
   from units
 );
 comment on function tsql.wide_bytes(text) is 'A text in UTF-16, lower byte first, like an nvarchar of SQL Server.';
@@ -31,22 +31,22 @@ language plpgsql immutable strict parallel safe
 as $$
 declare
   characters text[] := '{}';
-  place integer := 0;
+  index integer := 0;
   unit integer;
   second integer;
 begin
-  while place < length(value) loop
-    if place + 1 = length(value) then
+  while index < length(value) loop
+    if index + 1 = length(value) then
       raise exception using errcode = '0A000',
         message = 'Bytes of an odd number are not supported as nvarchar, whose characters have two.';
     end if;
-    unit := get_byte(value, place) + 256 * get_byte(value, place + 1);
-    place := place + 2;
-    if unit between 55296 and 56319 and place + 1 < length(value) then
-      second := get_byte(value, place) + 256 * get_byte(value, place + 1);
+    unit := get_byte(value, index) + 256 * get_byte(value, index + 1);
+    index := index + 2;
+    if unit between 55296 and 56319 and index + 1 < length(value) then
+      second := get_byte(value, index) + 256 * get_byte(value, index + 1);
       if second between 56320 and 57343 then
         unit := 65536 + ((unit - 55296) << 10) + second - 56320;
-        place := place + 2;
+        index := index + 2;
       end if;
     end if;
     if unit = 0 or unit between 55296 and 57343 then

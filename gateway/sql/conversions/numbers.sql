@@ -21,8 +21,8 @@ declare
   number numeric := 0;
 begin
   -- only the last eight bytes are used; eight bytes are a signed number
-  for place in greatest(length(value) - 8, 0) .. length(value) - 1 loop
-    number := number * 256 + get_byte(value, place);
+  for index in greatest(length(value) - 8, 0) .. length(value) - 1 loop
+    number := number * 256 + get_byte(value, index);
   end loop;
   return number;
 end

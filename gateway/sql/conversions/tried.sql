@@ -51,8 +51,8 @@ begin
   for conversion in
     select
       proname, oid, pg_get_function_result(oid) as result,
-      array(select format_type(type, null) from unnest(proargtypes) with ordinality as arguments (type, place)
-        order by place) as takes
+      array(select format_type(type, null) from unnest(proargtypes) with ordinality as arguments (type, position)
+        order by position) as takes
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and (proname like 'to\_%' or proname like 'read\_datetime%')
       and format_type(proargtypes[0], null) not like 'tsql.ci\_%'
@@ -66,8 +66,8 @@ begin
         -- errors of T-SQL, and PostgreSQL's errors of data
         'if sqlstate like ''S%%'' or sqlstate like ''22%%'' then return null; end if; raise; end',
         conversion.proname,
-        (select string_agg('$' || place, ', ' order by place)
-         from generate_subscripts(conversion.takes, 1) as place)));
+        (select string_agg('$' || position, ', ' order by position)
+         from generate_subscripts(conversion.takes, 1) as position)));
   end loop;
 end
 $$;

@@ -33,9 +33,9 @@ as $$
   select conindid
   from pg_constraint
   where conrelid = target and case when columns is null then contype = 'p' else contype = 'u' and columns = array(
-    select attname::text from unnest(conkey) with ordinality as keys (number, place)
+    select attname::text from unnest(conkey) with ordinality as keys (number, position)
     join pg_attribute on attrelid = conrelid and attnum = keys.number
-    order by keys.place
+    order by keys.position
   ) end
   order by oid desc
   limit 1

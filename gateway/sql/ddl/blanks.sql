@@ -11,9 +11,9 @@ declare
   value text;
   bytes bytea;
 begin
-  for place in 0 .. tg_nargs - 1 loop
+  for index in 0 .. tg_nargs - 1 loop
     select attname, atttypid = 'bytea'::regtype into target, of_bytes
-    from pg_attribute where attrelid = tg_relid and attnum = tg_argv[place]::smallint;
+    from pg_attribute where attrelid = tg_relid and attnum = tg_argv[index]::smallint;
     if of_bytes then
       execute format('select ($1).%I', target) into bytes using new;
       if bytes like '\x5f2500'::bytea then

@@ -18,11 +18,11 @@ language sql stable
 as $$
   select objects.found
   from (
-    select relname as found, relnamespace as place from pg_class
+    select relname as found, relnamespace as namespace from pg_class
     union all
     select proname, pronamespace from pg_proc
   ) as objects
-  where objects.place = to_regnamespace(quote_ident(schema))
+  where objects.namespace = to_regnamespace(quote_ident(schema))
   limit 1
 $$;
 comment on function tsql.object_in(text) is 'A table, view or procedure of a schema; null if it is empty.';

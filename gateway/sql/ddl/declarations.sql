@@ -89,10 +89,10 @@ declare
   value bytea;
 begin
   -- arguments for each column: the column, its length, whether shorter values are padded
-  for place in 0 .. tg_nargs - 1 by 3 loop
-    target := tg_argv[place];
-    length := tg_argv[place + 1];
-    fills := tg_argv[place + 2];
+  for index in 0 .. tg_nargs - 1 by 3 loop
+    target := tg_argv[index];
+    length := tg_argv[index + 1];
+    fills := tg_argv[index + 2];
     execute format('select ($1).%I', target) into value using new;
     if octet_length(value) > length then
       perform tsql.fail(8152, format('String or binary data would be truncated in column ''%s''.', target));
@@ -137,9 +137,9 @@ begin
   if named is not null then
     execute format('comment on table %s is %L', target, format('T-SQL "%s"', replace(named, '"', '""')));
   end if;
-  for place in 1 .. cardinality(constraints) by 2 loop
-    execute format('comment on constraint %I on %s is %L', constraints[place], target,
-      format('T-SQL "%s"', replace(constraints[place + 1], '"', '""')));
+  for index in 1 .. cardinality(constraints) by 2 loop
+    execute format('comment on constraint %I on %s is %L', constraints[index], target,
+      format('T-SQL "%s"', replace(constraints[index + 1], '"', '""')));
   end loop;
 end
 $$;

@@ -126,7 +126,7 @@ declare
   asked record;
 begin
   for asked in
-    select mark, of_column, row_number() over (order by of_column nulls first) - 1 as place
+    select mark, of_column, row_number() over (order by of_column nulls first) - 1 as index
     from (
       select distinct replace(said[1], '''''', '''') as mark, replace(said[2], '''''', '''') as of_column
       from pg_catalog.pg_proc p
@@ -136,7 +136,7 @@ begin
     group by grouping sets ((mark), (mark, of_column))
   loop
     execute format('create trigger %I before update %s on %s for each statement execute function tsql.note_update(%s)',
-      trigger_name || ' ' || asked.place, 'of ' || quote_ident(asked.of_column), target,
+      trigger_name || ' ' || asked.index, 'of ' || quote_ident(asked.of_column), target,
       concat_ws(', ', quote_literal(asked.mark), quote_literal(asked.of_column)));
   end loop;
 end
@@ -229,21 +229,21 @@ begin
   if exists (select from pg_proc p where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)) then
     perform tsql.raise(2714, 16, 2, format('There is already an object named ''%s'' in the database.', name));
   end if;
-  for place in 1 .. cardinality(events) loop
-    own := case place when 1 then name else name || ' ' || events[place] end;
-    execute definitions[place];
+  for index in 1 .. cardinality(events) loop
+    own := case index when 1 then name else name || ' ' || events[index] end;
+    execute definitions[index];
     execute format('revoke all on function %I.%I() from public', schema, own);
-    execute format('comment on function %I.%I() is %L', schema, own, concat(source, case place when 1 then properties end));
+    execute format('comment on function %I.%I() is %L', schema, own, concat(source, case index when 1 then properties end));
     execute format(
       'create trigger %I after %s on %s referencing %s for each statement execute function %I.%I()',
-      own, events[place], target,
-      case events[place]
+      own, events[index], target,
+      case events[index]
         when 'insert' then 'new table as inserted'
         when 'delete' then 'old table as deleted'
         else 'new table as inserted old table as deleted'
       end,
       schema, own);
-    if events[place] = 'update' then
+    if events[index] = 'update' then
       call tsql.watch_updates(target, schema, own);
     end if;
   end loop;

@@ -75,7 +75,7 @@ language plpgsql
 as $$
 declare
   versions name[] := (select array_agg(name) from tsql.rowversions_of(target::regclass));
-  place smallint := (select min(number) from tsql.rowversions_of(target::regclass));
+  column_number smallint := (select min(number) from tsql.rowversions_of(target::regclass));
 begin
   if versions is null then
     return;
@@ -86,7 +86,7 @@ begin
   end if;
   execute format('alter table %s alter column %I drop default', target, versions[1]);
   execute format('create trigger "T-SQL rowversion" before insert or update on %s for each row'
-    ' execute function tsql.give_rowversion(%s)', target, place);
+    ' execute function tsql.give_rowversion(%s)', target, column_number);
   execute format('create trigger "T-SQL rowversion kept" before update of %I on %s for each statement'
     ' execute function tsql.keep_rowversion()', versions[1], target);
 end

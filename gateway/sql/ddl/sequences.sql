@@ -4,10 +4,10 @@ create or replace procedure tsql.drop_sequence(schema text, name text, if_exists
 language plpgsql
 as $$
 declare
-  place constant text := coalesce(nullif(schema, ''), current_schema());
+  schema_name constant text := coalesce(nullif(schema, ''), current_schema());
   found constant oid := (
     select oid from pg_catalog.pg_class
-    where relnamespace = pg_catalog.to_regnamespace(quote_ident(place)) and relname = lower(name) and relkind = 'S'
+    where relnamespace = pg_catalog.to_regnamespace(quote_ident(schema_name)) and relname = lower(name) and relkind = 'S'
   );
   because text;
 begin

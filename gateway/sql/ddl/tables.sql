@@ -89,12 +89,12 @@ begin
       'The operation failed because an index or statistics with name ''%s'' already exists on table ''%s''.',
       named, own));
   end if;
-  for place in 1 .. cardinality(columns) loop
-    if not tsql.has_column(of, columns[place]) then
-      perform tsql.fail(1911, format('Column name ''%s'' does not exist in the target table or view.', columns[place]));
-    elsif columns[place] = any (columns[:place - 1]) then
+  for index in 1 .. cardinality(columns) loop
+    if not tsql.has_column(of, columns[index]) then
+      perform tsql.fail(1911, format('Column name ''%s'' does not exist in the target table or view.', columns[index]));
+    elsif columns[index] = any (columns[:index - 1]) then
       perform tsql.fail(1909, format('Cannot use duplicate column names in index. Column name ''%s'' listed more than once.',
-        columns[place]));
+        columns[index]));
     end if;
   end loop;
   call tsql.demand_indexable(target, columns[:keys]);
@@ -125,13 +125,13 @@ create or replace procedure tsql.demand_referenced(tables text[], columns text[]
 language plpgsql
 as $$
 begin
-  for place in 1 .. cardinality(tables) loop
-    if to_regclass(tables[place]) is null then
+  for index in 1 .. cardinality(tables) loop
+    if to_regclass(tables[index]) is null then
       perform tsql.fail(1767, format('Foreign key references invalid table ''%s''.',
-        array_to_string(parse_ident(tables[place], false), '.')));
-    elsif columns[place] is not null and not tsql.has_column(tables[place]::regclass, columns[place]) then
+        array_to_string(parse_ident(tables[index], false), '.')));
+    elsif columns[index] is not null and not tsql.has_column(tables[index]::regclass, columns[index]) then
       perform tsql.fail(1770, format('Foreign key references invalid column ''%s'' in referenced table ''%s''.',
-        columns[place], array_to_string(parse_ident(tables[place], false), '.')));
+        columns[index], array_to_string(parse_ident(tables[index], false), '.')));
     end if;
   end loop;
 end

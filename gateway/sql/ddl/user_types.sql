@@ -34,16 +34,16 @@ create or replace procedure tsql.create_type(schema text, name text, declared te
 language plpgsql
 as $$
 declare
-  place constant text := coalesce(nullif(schema, ''), current_schema());
+  schema_name constant text := coalesce(nullif(schema, ''), current_schema());
 begin
   if exists (
-    select from pg_catalog.pg_type where typnamespace = pg_catalog.to_regnamespace(quote_ident(place)) and typname = lower(name)
+    select from pg_catalog.pg_type where typnamespace = pg_catalog.to_regnamespace(quote_ident(schema_name)) and typname = lower(name)
   ) then
     perform tsql.raise(219, 16, 1, format(
       'The type ''%s'' already exists, or you do not have permission to create it.', name));
   end if;
-  execute format('create domain %I.%I as text', place, lower(name));
-  execute format('comment on domain %I.%I is %L', place, lower(name),
+  execute format('create domain %I.%I as text', schema_name, lower(name));
+  execute format('comment on domain %I.%I is %L', schema_name, lower(name),
     format('T-SQL "%s" %s', replace(name, '"', '""'), declared));
   notify ringlog_catalogue, 'columns';
 end
@@ -109,9 +109,9 @@ create or replace procedure tsql.create_bindable(kind text, schema text, name te
 language plpgsql
 as $$
 declare
-  place constant text := coalesce(nullif(schema, ''), current_schema());
+  schema_name constant text := coalesce(nullif(schema, ''), current_schema());
   own constant text := lower(name);
-  space constant oid := pg_catalog.to_regnamespace(quote_ident(place));
+  space constant oid := pg_catalog.to_regnamespace(quote_ident(schema_name));
   type_ regtype;
 begin
   if exists (select from pg_catalog.pg_proc where pronamespace = space and lower(proname) = own)
@@ -121,13 +121,13 @@ begin
   if kind = 'default' then
     execute format('select pg_typeof(%s)', body) into type_;
   end if;
-  execute format('create function %I.%I(%s) returns %s language sql as %L', place, own,
+  execute format('create function %I.%I(%s) returns %s language sql as %L', schema_name, own,
     case kind when 'rule' then '"@value" anyelement' else '' end,
     case kind when 'rule' then 'boolean' else coalesce(type_::text, 'text') end,
     format(E'select %s\n-- %s of T-SQL', body, kind));
-  execute format('comment on function %I.%I is %L', place, own, source);
+  execute format('comment on function %I.%I is %L', schema_name, own, source);
   -- they are evaluated with the rights of the user who changes a row
-  execute format('grant execute on function %I.%I to public', place, own);
+  execute format('grant execute on function %I.%I to public', schema_name, own);
 end
 $$;
 comment on procedure tsql.create_bindable(text, text, text, text, text) is

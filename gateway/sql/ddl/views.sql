@@ -29,13 +29,13 @@ as $$
   from pg_rewrite r
   cross join regexp_matches(r.ev_action::text,
     ':resno (\d+) :resname (\S+) :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+) :resjunk false', 'g')
-    with ordinality as entries (found, place)
+    with ordinality as entries (found, position)
   join pg_attribute a on a.attrelid = view and a.attnum = found[1]::integer
     and (a.attname = found[2] or found[2] like '%\\%')
   join pg_attribute b on b.attrelid = found[3]::oid and b.attnum = found[4]::smallint
     and (b.atttypid, b.atttypmod) = (a.atttypid, a.atttypmod)
   where r.ev_class = view and r.ev_type = '1'
-  order by a.attnum, place desc
+  order by a.attnum, position desc
 $$;
 comment on function tsql.view_origins(regclass) is
   'The columns of tables and other views from which the columns of a view come, by position.';
@@ -100,12 +100,12 @@ begin
       array_to_string(parse_ident(target, false), '.'), substring(because from '^\w+ (.+?) depends on')));
   end;
   execute definition;
-  for place in 1 .. cardinality(rights) loop
+  for index in 1 .. cardinality(rights) loop
     -- rights on dropped columns are dropped too
-    if columns[place] = '' or exists (
-      select from pg_attribute where attrelid = target::regclass and attname = columns[place]
+    if columns[index] = '' or exists (
+      select from pg_attribute where attrelid = target::regclass and attname = columns[index]
     ) then
-      execute rights[place];
+      execute rights[index];
     end if;
   end loop;
 end

@@ -245,13 +245,13 @@ return (
     when 'numeric'::regtype then
       case when typmod >= 4 then ((typmod - 4) >> 16 & 65535) * 100 + ((typmod - 4) & 2047) end
     end
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
   join pg_type as of on of.oid = atttypid,
     lateral (select
       case when typtype = 'd' and of.oid <> 'tsql.tinyint'::regtype then typbasetype else of.oid end,
       case when typtype = 'd' then typtypmod else atttypmod end) as base (type, typmod)
-  order by place
+  order by position
   limit 1
 );
 comment on function tsql.declared_digits(regclass[], name) is

@@ -21,7 +21,7 @@ comment on function tsql.with_case(anyelement) is 'A text under a binary collati
 comment on function tsql.of_no_case(anyelement) is
   'The value, unless it is a text with case, in a database without.';
 comment on function tsql.of_any_collation(anyelement) is
-  'The value, unless it is a text without case: its place would lose the collation, as its type was not known.';
+  'The value, unless it is a text without case: it would lose the collation there, as its type was not known.';
 
 do $do$
 declare
@@ -131,14 +131,14 @@ begin
     wanted constant text := tsql.case_folded(old::text);
     rest text := value;
     replaced text := '';
-    place integer;
+    position integer;
   begin
     loop
-      place := case wanted when '' then 0 else strpos(searched, wanted) end;
-      exit when place = 0;
-      replaced := replaced || pg_catalog.left(rest, place - 1) || new::text;
-      rest := substr(rest, place + length(wanted));
-      searched := substr(searched, place + length(wanted));
+      position := case wanted when '' then 0 else strpos(searched, wanted) end;
+      exit when position = 0;
+      replaced := replaced || pg_catalog.left(rest, position - 1) || new::text;
+      rest := substr(rest, position + length(wanted));
+      searched := substr(searched, position + length(wanted));
     end loop;
     return replaced || rest;
   end
@@ -159,14 +159,14 @@ begin
   -- all other functions of texts, except those that search in another way, which are refused
   for of in
     select p.proname as name, p.provolatile as volatility,
-      string_agg(concat_ws(' ', quote_ident(nullif(p.proargnames[a.place], '')),
+      string_agg(concat_ws(' ', quote_ident(nullif(p.proargnames[a.position], '')),
         case a.type when 'text'::regtype then 'tsql.ci_varchar' else format_type(a.type, null) end), ', '
-        order by a.place) as takes,
-      string_agg(case a.type when 'text'::regtype then format('$%s::text', a.place) else '$' || a.place end, ', '
-        order by a.place) as given,
+        order by a.position) as takes,
+      string_agg(case a.type when 'text'::regtype then format('$%s::text', a.position) else '$' || a.position end, ', '
+        order by a.position) as given,
       case p.prorettype when 'text'::regtype then 'tsql.ci_varchar' else format_type(p.prorettype, null) end as gives
     from pg_proc p
-    cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, place)
+    cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, position)
     where p.pronamespace = 'tsql'::regnamespace and p.prokind = 'f' and not p.proretset and p.pronargdefaults = 0
       and p.prorettype not in ('void'::regtype, 'trigger'::regtype) and 'text'::regtype = any (p.proargtypes::oid[])
       and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,folded,case_folded,with_case,of_any_collation,of_no_case,'
@@ -198,11 +198,11 @@ begin
   for of in
     select
       string_agg(case a.type when 'bpchar'::regtype then 'tsql.ci_char' when 'text'::regtype then 'tsql.ci_varchar'
-        else format_type(a.type, null) end, ', ' order by a.place) as takes,
+        else format_type(a.type, null) end, ', ' order by a.position) as takes,
       string_agg(case when a.type in ('bpchar'::regtype, 'text'::regtype)
-        then format('$%s::%s', a.place, a.type::regtype) else '$' || a.place end, ', ' order by a.place) as given
+        then format('$%s::%s', a.position, a.type::regtype) else '$' || a.position end, ', ' order by a.position) as given
     from pg_proc p
-    cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, place)
+    cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, position)
     where p.pronamespace = 'tsql'::regnamespace and p.proname = 'isnull' and p.proargtypes[0] = 'bpchar'::regtype
     group by p.oid
     having not bool_or(a.type = 'tsql.ci_varchar'::regtype)

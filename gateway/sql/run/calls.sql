@@ -138,14 +138,14 @@ begin
   -- an argument of a row type counts as one parameter per column
   for one in
     with argument as (
-      select a.place, coalesce(called.proargnames[a.place], '') as name,
-        coalesce(called.proargmodes[a.place], 'i') as mode, a.type
-      from unnest(coalesce(called.proallargtypes, called.proargtypes::oid[])) with ordinality as a (type, place)
+      select a.position, coalesce(called.proargnames[a.position], '') as name,
+        coalesce(called.proargmodes[a.position], 'i') as mode, a.type
+      from unnest(coalesce(called.proallargtypes, called.proargtypes::oid[])) with ordinality as a (type, position)
     ),
     parameter as (
-      select argument.place, coalesce(field.attname, ltrim(argument.name, '@')) as name,
+      select argument.position, coalesce(field.attname, ltrim(argument.name, '@')) as name,
         coalesce(field.atttypid, argument.type) as type, field.attnum as field,
-        row_number() over (order by argument.place, field.attnum) as number
+        row_number() over (order by argument.position, field.attnum) as number
       from argument
       left join pg_catalog.pg_type t on t.oid = argument.type and t.typtype = 'c' and argument.mode = 'i'
       left join pg_catalog.pg_attribute field
@@ -153,27 +153,27 @@ begin
       where argument.mode in ('i', 'b', 'o') and (argument.mode, argument.name) <> ('o', 'return_status')
     ),
     given as (
-      select sent.name, sent.type, sent.place
-      from unnest(names, types) with ordinality as sent (name, type, place)
+      select sent.name, sent.type, sent.position
+      from unnest(names, types) with ordinality as sent (name, type, position)
     ),
     filled as (
-      select parameter.place,
-        array_agg(given.place order by parameter.number) filter (where given.place is not null) as sources,
+      select parameter.position,
+        array_agg(given.position order by parameter.number) filter (where given.position is not null) as sources,
         array_agg(
-          case when given.place is null then 'null'
-            else tsql.converted(format('$1[%s]', given.place), given.type, parameter.type, takes[parameter.number]) end
+          case when given.position is null then 'null'
+            else tsql.converted(format('$1[%s]', given.position), given.type, parameter.type, takes[parameter.number]) end
           order by parameter.number) as "values",
         bool_or(parameter.field is not null) as is_row
       from parameter
-      left join given on case given.name when '' then given.place = parameter.number
+      left join given on case given.name when '' then given.position = parameter.number
         else lower(ltrim(given.name, '@')) = lower(parameter.name) end
-      group by parameter.place
+      group by parameter.position
     )
     select argument.*, filled.sources, filled."values", filled.is_row,
-      count(*) filter (where argument.mode in ('i', 'b')) over (order by argument.place) as inputs
+      count(*) filter (where argument.mode in ('i', 'b')) over (order by argument.position) as inputs
     from argument
-    left join filled on filled.place = argument.place
-    order by argument.place
+    left join filled on filled.position = argument.position
+    order by argument.position
   loop
     if one.mode in ('b', 'o') then
       outputs := outputs + 1;
@@ -206,18 +206,18 @@ begin
         called.proname, ltrim(one.name, '@')));
     end if;
   end loop;
-  for place in 1 .. cardinality(names) loop
-    if not place = any (taken) then
-      if names[place] = '' then
+  for index in 1 .. cardinality(names) loop
+    if not index = any (taken) then
+      if names[index] = '' then
         perform tsql.raise(8144, 16, 2, format(
           'Procedure or function %s has too many arguments specified.', called.proname));
       end if;
       perform tsql.raise(8145, 16, 2, format(
-        '%s is not a parameter for procedure %s.', names[place], called.proname));
-    elsif asked[place] and output_names[place] is null then
+        '%s is not a parameter for procedure %s.', names[index], called.proname));
+    elsif asked[index] and output_names[index] is null then
       perform tsql.raise(8162, 16, 2, format(
         'The formal parameter ''@%s'' was not declared as an OUTPUT parameter, but the actual parameter passed in '
-        'requested output.', formal[place]));
+        'requested output.', formal[index]));
     end if;
   end loop;
   if cardinality(taken) > cardinality(names)
@@ -262,15 +262,15 @@ begin
     answer.value := answer.status::text;
   end if;
   answer.outputs := array(
-    select case when asked[named.place] then result ->> named.name end
-    from unnest(output_names) with ordinality as named (name, place)
-    order by named.place
+    select case when asked[named.position] then result ->> named.name end
+    from unnest(output_names) with ordinality as named (name, position)
+    order by named.position
   );
-  for place in 1 .. cardinality(names) loop
-    if asked[place] and takers is not null then
-      execute format('select (%s)::text from (select $1::%s) as given (value)', takers[place], output_types[place]::regtype)
-        into output using answer.outputs[place];
-      answer.outputs[place] := output;
+  for index in 1 .. cardinality(names) loop
+    if asked[index] and takers is not null then
+      execute format('select (%s)::text from (select $1::%s) as given (value)', takers[index], output_types[index]::regtype)
+        into output using answer.outputs[index];
+      answer.outputs[index] := output;
     end if;
   end loop;
   answer.error := coalesce(nullif(current_setting('tsql.error', true), '')::integer, 0);
@@ -280,7 +280,7 @@ end
 $$;
 comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean, text[]) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
-place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which
+position), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which
 takes the return status, or the value of a function; takes_over: the caller asks whether the call has ended with an error for
 a TRY block around it (tsql.is_handed_over); takers: expressions of "value", which make of each output, and last of the value
 of a function, what the variable that takes it is. A result set is announced by the

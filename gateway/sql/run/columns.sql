@@ -8,8 +8,8 @@ declare
   found text[] := '{}';
 begin
   -- not from pg_attribute: the snapshot may be older than the change that caused this replanning
-  for place in 1..1600 loop
-    name := (pg_identify_object_as_address('pg_class'::regclass, relation, place)).object_names[3];
+  for column_number in 1..1600 loop
+    name := (pg_identify_object_as_address('pg_class'::regclass, relation, column_number)).object_names[3];
     exit when name is null;
     if name not like '........pg.dropped.%' then
       found := found || name;

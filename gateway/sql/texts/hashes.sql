@@ -7,7 +7,7 @@ comment on function tsql.rotated(bigint, integer) is 'A word of 32 bits, rotated
 
 create or replace function tsql.little_endian(word bigint, size integer) returns bytea
 language sql immutable strict parallel safe
-return (select string_agg(substr(int8send(word), 9 - place, 1), '' order by place) from generate_series(1, size) as place);
+return (select string_agg(substr(int8send(word), 9 - position, 1), '' order by position) from generate_series(1, size) as position);
 
 create or replace function tsql.padded(value bytea, big_endian boolean) returns bytea
 language sql immutable strict parallel safe
@@ -50,7 +50,7 @@ begin
     h := array[(h[1] + a) & 4294967295, (h[2] + b) & 4294967295, (h[3] + c) & 4294967295,
                (h[4] + d) & 4294967295, (h[5] + e) & 4294967295];
   end loop;
-  return (select string_agg(substr(int8send(word), 5), '' order by place) from unnest(h) with ordinality as x (word, place));
+  return (select string_agg(substr(int8send(word), 5), '' order by position) from unnest(h) with ordinality as x (word, position));
 end
 $$;
 
@@ -85,8 +85,8 @@ begin
     end loop;
     h := array[(h[1] + a) & 4294967295, (h[2] + b) & 4294967295, (h[3] + c) & 4294967295, (h[4] + d) & 4294967295];
   end loop;
-  return (select string_agg(tsql.little_endian(word, 4), '' order by place)
-          from unnest(h) with ordinality as x (word, place));
+  return (select string_agg(tsql.little_endian(word, 4), '' order by position)
+          from unnest(h) with ordinality as x (word, position));
 end
 $$;
 

@@ -25,8 +25,8 @@ begin
   steps := array(
     select coalesce('.' || step[1], '.' || (step[2]::json #>> '{}'), '[' || step[3])
     from regexp_matches(said[2], '\.\s*([A-Za-z_][A-Za-z0-9_]*)|\.\s*("(?:[^"\\]|\\.)*")|\[\s*(\d+)\s*\]', 'g')
-      with ordinality as one (step, place)
-    order by place
+      with ordinality as one (step, position)
+    order by position
   );
 end
 $$;
@@ -158,7 +158,7 @@ begin
     return query select m.key, m.value from json_each(opened) as m;
   else
     return query
-    select (place - 1)::text, value from json_array_elements(opened) with ordinality as e (value, place) order by place;
+    select (position - 1)::text, value from json_array_elements(opened) with ordinality as e (value, position) order by position;
   end if;
 end
 $$;
@@ -212,7 +212,7 @@ comment on function tsql.json_end(text[], integer) is 'The last token of the val
 create or replace function tsql.json_next(tokens text[], place integer) returns integer
 language sql immutable strict parallel safe
 return place + (tokens[place] ~ '^\s')::integer;
-comment on function tsql.json_next(text[], integer) is 'The first token from this place that is not blank.';
+comment on function tsql.json_next(text[], integer) is 'The first token from this one on that is not blank.';
 
 create or replace function tsql.json_members(tokens text[], place integer)
 returns table (step text, first integer, value integer, last integer)
@@ -279,7 +279,7 @@ declare
   is_strict boolean;
   steps text[];
   tokens text[];
-  place integer;
+  position integer;
   member record;
 begin
   if document is null or path is null then
@@ -296,25 +296,25 @@ begin
     from regexp_matches(document, '("(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+|\s+)', 'g') with ordinality as f (token, n)
     order by n
   );
-  place := tsql.json_next(tokens, 1);
+  position := tsql.json_next(tokens, 1);
   for number in 1..cardinality(steps) loop
-    select m.* into member from tsql.json_members(tokens, place) as m
-    where tokens[place] in ('{', '[') and m.step = steps[number] order by m.first limit 1;
+    select m.* into member from tsql.json_members(tokens, position) as m
+    where tokens[position] in ('{', '[') and m.step = steps[number] order by m.first limit 1;
     if not found then
       if is_strict then
         perform tsql.json_missing();
-      elsif number = cardinality(steps) and steps[number] like '.%' and tokens[place] = '{'
+      elsif number = cardinality(steps) and steps[number] like '.%' and tokens[position] = '{'
         and (appends or replacement is not null) then
         replacement := case when appends then '[' || coalesce(replacement, 'null') || ']' else replacement end;
-        return tsql.json_added(tokens, place, tsql.json_text(substr(steps[number], 2)) || ':' || replacement);
+        return tsql.json_added(tokens, position, tsql.json_text(substr(steps[number], 2)) || ':' || replacement);
       end if;
       return document;
     end if;
-    place := member.value;
+    position := member.value;
   end loop;
   if appends then
-    if tokens[place] = '[' then
-      return tsql.json_added(tokens, place, coalesce(replacement, 'null'));
+    if tokens[position] = '[' then
+      return tsql.json_added(tokens, position, coalesce(replacement, 'null'));
     elsif is_strict then
       perform tsql.raise(13621, 16, 1, 'Array cannot be found in the specified JSON path.');
     end if;
@@ -322,7 +322,7 @@ begin
   elsif replacement is null and not is_strict and member.step like '.%' then
     return tsql.json_removed(tokens, member.first, member.last);
   end if;
-  return array_to_string(tokens[:place - 1] || coalesce(replacement, 'null') || tokens[member.last + 1:], '');
+  return array_to_string(tokens[:position - 1] || coalesce(replacement, 'null') || tokens[member.last + 1:], '');
 end
 $$;
 comment on function tsql.json_modify(text, text, text) is

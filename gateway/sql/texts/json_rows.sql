@@ -38,9 +38,9 @@ language sql stable parallel safe
 return (
   select tsql.json_text(coalesce(
     replace(substring(col_description(attrelid, attnum) from '^T-SQL "((?:[^"]|"")+)"'), '""', '"'), attname)) || ':'
-  from unnest(tables) with ordinality as sources (source, place)
+  from unnest(tables) with ordinality as sources (source, position)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
-  order by place
+  order by position
   limit 1
 );
 comment on function tsql.json_name(regclass[], name) is

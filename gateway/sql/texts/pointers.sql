@@ -51,7 +51,7 @@ language plpgsql stable
 as $$
 declare
   version text;
-  place tid;
+  location tid;
   is_there boolean;
 begin
   if pointer is null then
@@ -71,13 +71,13 @@ begin
     perform tsql.fail(7125, 'The text, ntext, or image pointer value conflicts with the column name specified.');
   end if;
   version := tsql.text_version(pointer);
-  place := format('(%s,%s)', ('x' || substr(version, 9, 8))::bit(32)::bigint, ('x' || substr(version, 17, 4))::bit(16)::integer);
+  location := format('(%s,%s)', ('x' || substr(version, 9, 8))::bit(32)::bigint, ('x' || substr(version, 17, 4))::bit(16)::integer);
   execute format('select true from %s where ctid = $1 and xmin = $2', target) into is_there
-    using place, tsql.text_writer(pointer);
+    using location, tsql.text_writer(pointer);
   if is_there is null then
     perform tsql.fail_text_pointer(pointer);
   end if;
-  return place;
+  return location;
 end
 $$;
 comment on function tsql.text_place(text, text, bytea, text) is
@@ -143,7 +143,7 @@ as $$
 declare
   parts text[] := string_to_array(lower(column_), '.');
   number integer := cardinality(parts);
-  place tid;
+  location tid;
   schema_ text;
   target text;
 begin
@@ -157,7 +157,7 @@ begin
   if to_regclass(target) is null then
     return 0;
   end if;
-  place := tsql.text_place(target, parts[number], pointer, 'TextValid');
+  location := tsql.text_place(target, parts[number], pointer, 'TextValid');
   return 1;
 exception when sqlstate 'S7123' or sqlstate 'S7125' or sqlstate 'S0207' then
   return 0;

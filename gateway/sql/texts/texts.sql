@@ -83,10 +83,10 @@ return case wanted when '' then 0 else tsql.unit_of(value, strpos(value, wanted)
 create or replace function tsql.charindex(wanted text, value text, start_ integer) returns integer
 language sql immutable strict parallel safe
 return (
-  with searched (place) as (select tsql.place_of(value, greatest(start_, 1))),
-  found (place) as (select strpos(substr(value, place), wanted) from searched)
-  select case when wanted = '' or found.place = 0 then 0
-    else tsql.unit_of(value, found.place + searched.place - 1) end
+  with searched (position) as (select tsql.position_of(value, greatest(start_, 1))),
+  found (position) as (select strpos(substr(value, position), wanted) from searched)
+  select case when wanted = '' or found.position = 0 then 0
+    else tsql.unit_of(value, found.position + searched.position - 1) end
   from searched, found
 );
 
@@ -96,7 +96,7 @@ return case when start_ between 1 and tsql.units(value) and length >= 0
   then tsql.part(value, 1, start_ - 1) || coalesce(put, '')
     || tsql.part(value, least(start_::bigint + length, 2147483647)::integer, 2147483647) end;
 comment on function tsql.stuff(text, integer, integer, text) is
-  'Null when the place is outside the text or the length negative; a null put is none.';
+  'Null when the position is outside the text or the length negative; a null put is none.';
 
 create or replace function tsql.replicate(value text, number integer) returns text
 language sql immutable strict parallel safe

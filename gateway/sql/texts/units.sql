@@ -36,11 +36,11 @@ create or replace function tsql.without_filling(filled text) returns text
 language sql immutable parallel safe
 return regexp_replace(filled collate "C", '([\U00010000-\U0010ffff])\uffff', '\1', 'g');
 
-create or replace function tsql.place_of(value text, unit integer) returns integer
+create or replace function tsql.position_of(value text, unit integer) returns integer
 language sql immutable parallel safe
 return case when unit > 1 and tsql.has_pairs(value)
   then length(tsql.without_filling(pg_catalog.left(tsql.filled_pairs(value), unit - 1))) + 1 else unit end;
-comment on function tsql.place_of(text, integer) is 'The position of the first character that begins at this unit or later.';
+comment on function tsql.position_of(text, integer) is 'The position of the first character that begins at this unit or later.';
 
 create or replace function tsql.part_with_pairs(value text, start_ integer, length integer) returns text
 language plpgsql immutable strict parallel safe

@@ -55,13 +55,13 @@ begin
     return '0000';
   end if;
   before := substr(codes, ascii(letters) - 64, 1);
-  for place in 2 .. length(letters) loop
-    code := substr(codes, ascii(substr(letters, place, 1)) - 64, 1);
+  for position in 2 .. length(letters) loop
+    code := substr(codes, ascii(substr(letters, position, 1)) - 64, 1);
     if code <> '0' and code <> before then
       found := found || code;
     end if;
     -- h and w do not separate letters that sound alike
-    if substr(letters, place, 1) not in ('H', 'W') then
+    if substr(letters, position, 1) not in ('H', 'W') then
       before := code;
     end if;
     exit when length(found) = 4;
@@ -73,8 +73,8 @@ comment on function tsql.soundex(text) is 'A letter and three digits (SQL Server
 
 create or replace function tsql.difference(one text, other text) returns integer
 language sql immutable strict parallel safe
-return (select count(*)::integer from generate_series(1, 4) as place
-        where substr(tsql.soundex(one), place, 1) = substr(tsql.soundex(other), place, 1));
+return (select count(*)::integer from generate_series(1, 4) as position
+        where substr(tsql.soundex(one), position, 1) = substr(tsql.soundex(other), position, 1));
 
 create or replace function tsql.bytes_of_digits(digits text, style integer) returns bytea
 language plpgsql immutable strict parallel safe

@@ -9,7 +9,7 @@ as $$
     case substr(pattern, at, 1) when '"' then '^"(?:\\.|[^"\\])*"' else '^''(?:\\.|[^''\\])*''' end))
 $$;
 comment on function tsql.quoted_width(text, integer) is
-'Of what stands in quotes at a place of a format of times, with them; null where they are not closed.';
+'Of what stands in quotes at a position of a format of times, with them; null where they are not closed.';
 
 create or replace function tsql.format_moment(
   moment timestamp, format text, culture text, minutes integer default null
