@@ -33,7 +33,6 @@ ORDER = (
     "operators/order",
     "operators/datetimeoffset",
     "operators/sql_variant",
-    "numbers/quotients",
     "numbers/aggregates",
     "conversions/carriers",
     "errors/messages",

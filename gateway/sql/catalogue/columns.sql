@@ -1,17 +1,5 @@
 -- The declarations of columns of tables, as the catalogue shows them (ddl/declarations.sql).
 
-create or replace function tsql.digits_of(tables regclass[], named name) returns integer
-language sql stable parallel safe
-return (
-  select case when declared is not null then coalesce(declared[1]::integer, 7) end
-  from unnest(tables) with ordinality as sources (source, position)
-  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
-    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?(?: as "|\n|$)') as declared
-  order by position
-  limit 1
-);
-comment on function tsql.digits_of(regclass[], name) is
-  'The digits of a column of the first of these tables that has it, if it is declared as a datetime2 or time.';
 create or replace function tsql.is_national(tables regclass[], named name) returns boolean
 language sql stable parallel safe
 return coalesce((
@@ -26,17 +14,6 @@ return coalesce((
 ), false);
 comment on function tsql.is_national(regclass[], name) is
   'Whether a column of the first of these tables that has it is declared as nchar, nvarchar or ntext.';
-create or replace function tsql.is_national(target regclass, place integer) returns boolean
-language sql stable parallel safe
-return (
-  select tsql.is_national(array[target], attname)
-  from pg_attribute
-  where attrelid = target and attnum > 0 and not attisdropped
-  order by attnum
-  offset place - 1
-  limit 1
-);
-comment on function tsql.is_national(regclass, integer) is 'The same for a column by its number, from 1.';
 create or replace function tsql.is_national_or_image(target regclass, named name) returns boolean
 language sql stable parallel safe
 return (
@@ -66,26 +43,3 @@ return (
   limit 1
 );
 comment on function tsql.is_national_or_image(regclass, integer) is 'The same for a column by its number, from 1.';
-create or replace function tsql.length_of(tables regclass[], named name) returns integer
-language sql stable parallel safe
-return (
-  select case when atttypid in ('varchar'::regtype, 'bpchar'::regtype) and atttypmod > 4 then atttypmod - 4 end
-  from unnest(tables) with ordinality as sources (source, position)
-  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
-  order by position
-  limit 1
-);
-comment on function tsql.length_of(regclass[], name) is
-  'The length of a column of the first of these tables that has it, if it is a text of a length.';
-
-create or replace function tsql.is_long(tables regclass[], named name) returns boolean
-language sql stable parallel safe
-return coalesce((
-  select atttypid = 'text'::regtype or atttypid = 'varchar'::regtype and atttypmod = -1
-  from unnest(tables) with ordinality as sources (source, position)
-  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
-  order by position
-  limit 1
-), false);
-comment on function tsql.is_long(regclass[], name) is
-  'Whether a column of the first of these tables that has it is a text of any length: varchar(max), nvarchar(max), text, ntext.';

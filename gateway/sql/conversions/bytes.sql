@@ -17,9 +17,6 @@ return (
 comment on function tsql.wide_bytes(text) is 'A text in UTF-16, lower byte first, like an nvarchar of SQL Server.';
 create or replace function tsql.wide_bytes(value character) returns bytea
 language sql immutable strict parallel safe return tsql.wide_bytes(tsql.padded(value));
-create or replace function tsql.wide_bytes_of(value anyelement) returns bytea
-language sql immutable strict parallel safe as $$ select tsql.wide_bytes(concat(value)) $$;
-comment on function tsql.wide_bytes_of(anyelement) is 'The same for a value that is a text at evaluation.';
 create or replace function tsql.varbytes(value text) returns bytea
 language sql immutable strict parallel safe return tsql.ascii_bytes(value);
 create or replace function tsql.varbytes(value character) returns bytea

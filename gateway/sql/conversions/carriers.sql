@@ -131,14 +131,8 @@ begin
         continue;
       end if;
       if to_regtype('tsql.' || carrier) is null then
-        execute format('create type tsql.%s as (value %s)', carrier,
-          case source.type when 'character' then 'bpchar' else source.type end);
-      end if;
-      if says is not null and not exists (
-        select from pg_attribute where attrelid = (select typrelid from pg_type where oid = to_regtype('tsql.' || carrier))
-          and attname = says
-      ) then
-        execute format('alter type tsql.%s add attribute %s %s', carrier, says, says_type);
+        execute format('create type tsql.%s as (value %s%s)', carrier,
+          case source.type when 'character' then 'bpchar' else source.type end, ', ' || says || ' ' || says_type);
       end if;
       carry := case when source.name = 'datetime2' then 'carry_datetime2' when source.name like 'national%' then 'carry_national'
         else 'carry' || dialect.suffix end;

@@ -12,26 +12,6 @@ call tsql.make_each(array[
 create or replace function tsql.text_of(value timestamptz) returns text
 language sql stable parallel safe return tsql.datetime_text(value::timestamp, 0);
 
-create or replace function tsql.within(value text, length integer) returns text
-language sql immutable parallel safe
-return case when length is null then value else tsql.cut(value, length) end;
-create or replace function tsql.within(value anyelement, length integer) returns anyelement
-language sql immutable parallel safe as $$ select value $$;
-comment on function tsql.within(text, integer) is 'A text cut to a length, null: any. Values of other types are unchanged.';
-
-create or replace function tsql.text_of_digits(value anyelement, style integer, digits integer) returns text
-language sql immutable parallel safe as $$ select null::text $$;
-comment on function tsql.text_of_digits(anyelement, integer, integer) is
-  'A datetime2 or time with the given number of decimals in a style of CONVERT; null for other types, and without decimals.';
-create or replace function tsql.text_of_digits(value timestamp, style integer, digits integer) returns text
-language sql immutable strict parallel safe return tsql.datetime2_text(value, style, digits);
-create or replace function tsql.text_of_digits(value time, style integer, digits integer) returns text
-language sql immutable strict parallel safe return tsql.time_text(value, style, digits);
--- PostgreSQL would convert these to timestamps and times
-call tsql.make_each('{date,timestamptz,interval,timetz}', $$
-create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text
-language sql immutable parallel safe return null::text$$);
-
 create or replace function tsql.too_long(value text, length integer, type_ text) returns text
 language plpgsql immutable parallel safe
 as $$

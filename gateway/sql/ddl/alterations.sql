@@ -257,24 +257,6 @@ a primary key of nullable columns. Errors: no such table (4902) or column (4924)
 foreign key refers to a constraint (3725), a column of the key is nullable (8111), a column of a foreign key does not exist
 (1769).$$;
 
-drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
-drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]);
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean);
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[]);
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean);
-
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean, text, boolean
-);
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean, text, boolean, text
-);
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,

@@ -80,10 +80,6 @@ end
 $$;
 comment on function tsql.mark_globals() is 'The marker of this session, created if there is none.';
 
-drop procedure if exists tsql.create_global(text, text, text[], text[], text, text[]);
-drop procedure if exists tsql.share_global(text);
-drop function if exists tsql.keep_global(oid);
-
 create or replace procedure tsql.name_indexes(source regclass, target regclass)
 language plpgsql
 as $$

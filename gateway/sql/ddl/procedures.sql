@@ -5,7 +5,7 @@ returns void
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-  namespace constant oid := case schema when 'pg_temp' then pg_my_temp_schema() else to_regnamespace(quote_ident(schema)) end;
+  schema_oid constant oid := case schema when 'pg_temp' then pg_my_temp_schema() else to_regnamespace(quote_ident(schema)) end;
   old oid[];
   -- the group's name, and the number in it
   base constant text := regexp_replace(name, ';\d+$', '');
@@ -17,13 +17,13 @@ declare
   properties text;
   former text;
 begin
-  if namespace is null then
+  if schema_oid is null then
     perform tsql.raise(911, 16, 1, format(
       'Database ''%s'' does not exist. Make sure that the name is entered correctly.', schema));
   end if;
-  old := array(select p.oid from pg_proc p where p.pronamespace = namespace and lower(p.proname) = lower(name));
+  old := array(select p.oid from pg_proc p where p.pronamespace = schema_oid and lower(p.proname) = lower(name));
   if base <> name then
-    first := (select min(p.oid) from pg_proc p where p.pronamespace = namespace and lower(p.proname) = lower(base));
+    first := (select min(p.oid) from pg_proc p where p.pronamespace = schema_oid and lower(p.proname) = lower(base));
     if first is null then
       perform tsql.raise(2730, 11, 1, format('Cannot create procedure ''%s'' with a group number of %s because a procedure '
         'with the same name and a group number of 1 does not currently exist in the database. Must execute CREATE PROCEDURE '
@@ -79,7 +79,7 @@ begin
   execute format('comment on routine %I.%I is %L', schema, name, concat(source, properties));
   if former <> (
     select listed.type from sys.every_numbered_procedure as listed
-    join pg_proc p on p.oid = listed.oid and p.pronamespace = namespace and p.proname = create_procedure.name
+    join pg_proc p on p.oid = listed.oid and p.pronamespace = schema_oid and p.proname = create_procedure.name
   ) then
     perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.', name));
   end if;

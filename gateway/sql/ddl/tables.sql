@@ -69,7 +69,6 @@ $$;
 comment on procedure tsql.demand_indexable(text, text[]) is
 'Error 1919 for a column whose values can have two gigabytes.';
 
-drop procedure if exists tsql.create_index(text, text, text, text[], integer, text);
 create or replace procedure tsql.create_index(
   definition text, target text, index_ text, columns text[], missing integer, named text, keys integer default 0
 )

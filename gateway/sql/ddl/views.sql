@@ -18,8 +18,6 @@ $$;
 comment on function tsql.view_source(oid) is
 $$The T-SQL of a view, from its comment; null for a view of another origin, or if the view or its comment was changed since.$$;
 
-drop procedure if exists tsql.create_view(text, text, text[], text[]);
-
 create or replace function tsql.view_origins(view regclass)
 returns table (number integer, of_table oid, of_column smallint)
 language sql stable set search_path = pg_catalog, pg_temp

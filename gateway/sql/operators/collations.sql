@@ -1,28 +1,5 @@
 -- Operators, aggregates and functions of case-insensitive texts (types/collations.sql).
 
-do $$
-declare
-  name text;
-  type_ text;
-begin
-  foreach name in array array['with_case', 'of_any_collation', 'of_no_case'] loop
-    execute format('create or replace function tsql.%I(value anyelement) returns anyelement'
-      ' language sql immutable parallel safe as ''select value''', name);
-    foreach type_ in array array['text', 'varchar', 'bpchar'] loop
-      execute format('create or replace function tsql.%I(value %s) returns %2$s'
-        ' language sql immutable parallel safe return %3$s', name, type_, case name when 'of_no_case' then
-        format('tsql.refused(102, %L, null::%s)', 'CONVERT, CAST or CONCAT of a text with a binary collation is not supported here '
-          'where its type is not known, as in a compiled procedure: name a collation.', type_) else 'value' end);
-    end loop;
-  end loop;
-end
-$$;
-comment on function tsql.with_case(anyelement) is 'A text under a binary collation; values of other types are unchanged.';
-comment on function tsql.of_no_case(anyelement) is
-  'The value, unless it is a text with case, in a database without.';
-comment on function tsql.of_any_collation(anyelement) is
-  'The value, unless it is a text without case: it would lose the collation there, as its type was not known.';
-
 do $do$
 declare
   own constant text := current_user;
@@ -36,27 +13,12 @@ begin
   end if;
   create or replace function tsql.case_folded(value text) returns text
   language sql immutable strict parallel safe return casefold(value collate pg_c_utf8);
-  create or replace function tsql.folded(value text) returns text
-  language sql immutable strict parallel safe return tsql.case_folded(pg_catalog.rtrim(value, ' '));
-  comment on function tsql.folded(text) is 'The key by which case-insensitive texts are compared.';
 
   -- a char keeps its trailing blanks when it is converted to varchar
   create or replace function tsql.padded(value tsql.ci_char) returns tsql.ci_varchar
   language sql immutable parallel safe return tsql.padded(value::bpchar)::tsql.ci_varchar;
   create or replace function tsql.ci_padded(value bpchar) returns tsql.ci_varchar
   language sql immutable parallel safe return tsql.padded(value)::tsql.ci_varchar;
-  -- an explicit collation of another column
-  create or replace function tsql.with_case(value tsql.ci_varchar) returns varchar
-  language sql immutable parallel safe return value::varchar;
-  create or replace function tsql.with_case(value tsql.ci_char) returns bpchar
-  language sql immutable parallel safe return value::bpchar;
-  for of in select * from unnest('{ci_varchar,ci_char}'::text[]) as types (name) loop
-    execute format('create or replace function tsql.of_any_collation(value tsql.%1$s) returns tsql.%1$s'
-      ' language sql immutable parallel safe return tsql.refused(102, %2$L, null::tsql.%1$s)', of.name, 'CONVERT, CAST or CONCAT of a '
-        'text without case is not supported where its type is not known, as in a compiled procedure: name a collation.');
-  end loop;
-  create or replace function tsql.with_blanks(value tsql.ci_char) returns tsql.ci_varchar
-  language sql immutable parallel safe return tsql.padded(value);
   execute format('set local role %I', session_user);
   if not exists (select from pg_cast where castsource = 'bpchar'::regtype and casttarget = 'tsql.ci_varchar'::regtype) then
     create cast (tsql.ci_char as tsql.ci_varchar) with function tsql.padded(tsql.ci_char) as implicit;
@@ -169,21 +131,13 @@ begin
     cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, position)
     where p.pronamespace = 'tsql'::regnamespace and p.prokind = 'f' and not p.proretset and p.pronargdefaults = 0
       and p.prorettype not in ('void'::regtype, 'trigger'::regtype) and 'text'::regtype = any (p.proargtypes::oid[])
-      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,folded,case_folded,with_case,of_any_collation,of_no_case,'
-        'text_of_digits}')
+      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,case_folded}')
       and p.oid not in (select oprcode from pg_operator)
     group by p.oid
   loop
     execute format('create or replace function tsql.%I(%s) returns %s language sql %s parallel safe as %L', of.name, of.takes,
       of.gives, case of.volatility when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
       format('select tsql.%I(%s)::%s', of.name, of.given, of.gives));
-  end loop;
-  -- for a column of unknown type that is not a time
-  for of in select * from (values ('tsql.ci_varchar', 'tsql.ci_varchar'), ('tsql.ci_char', 'tsql.ci_varchar'), ('text', 'text'),
-    ('varchar', 'text'), ('bpchar', 'text')) as texts (type, gives)
-  loop
-    execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns %s'
-      ' language sql immutable parallel safe return null::%2$s', of.type, of.gives);
   end loop;
   -- those of any value would accept a char as well
   for of in select * from unnest('{len,datalength,json_of}'::text[]) as functions (name) loop
@@ -193,30 +147,6 @@ begin
   end loop;
   create or replace function tsql.ordered(value tsql.ci_char) returns tsql.ci_char
   language sql immutable parallel safe return value;
-  create or replace function tsql.within(value tsql.ci_char, length integer) returns tsql.ci_varchar
-  language sql immutable parallel safe return tsql.within(tsql.padded(value), length);
-  for of in
-    select
-      string_agg(case a.type when 'bpchar'::regtype then 'tsql.ci_char' when 'text'::regtype then 'tsql.ci_varchar'
-        else format_type(a.type, null) end, ', ' order by a.position) as takes,
-      string_agg(case when a.type in ('bpchar'::regtype, 'text'::regtype)
-        then format('$%s::%s', a.position, a.type::regtype) else '$' || a.position end, ', ' order by a.position) as given
-    from pg_proc p
-    cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, position)
-    where p.pronamespace = 'tsql'::regnamespace and p.proname = 'isnull' and p.proargtypes[0] = 'bpchar'::regtype
-    group by p.oid
-    having not bool_or(a.type = 'tsql.ci_varchar'::regtype)
-  loop
-    execute format('create or replace function tsql.isnull(%s) returns tsql.ci_char language sql immutable parallel safe'
-      ' as %L', of.takes, format('select tsql.isnull(%s)::tsql.ci_char', of.given));
-  end loop;
-  -- next to a char, which accepts a varchar too
-  for of in select * from unnest('{text,varchar}'::text[]) as texts (type) loop
-    execute format('create or replace function tsql.either(l tsql.ci_varchar, r %s) returns tsql.ci_varchar'
-      ' language sql immutable parallel safe return coalesce(l, r::tsql.ci_varchar)', of.type);
-    execute format('create or replace function tsql.either(l %s, r tsql.ci_varchar) returns tsql.ci_varchar'
-      ' language sql immutable parallel safe return coalesce(l::tsql.ci_varchar, r)', of.type);
-  end loop;
   create or replace function tsql.quotename(value tsql.ci_varchar, quote tsql.ci_varchar default '[') returns tsql.ci_varchar
   language sql immutable strict parallel safe return tsql.quotename(value::text, quote::text)::tsql.ci_varchar;
 

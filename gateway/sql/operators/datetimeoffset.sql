@@ -8,16 +8,6 @@ call tsql.make_comparisons('tsql.datetimeoffset', 'timestamptz', '(%s).moment', 
 call tsql.make_comparisons('tsql.datetimeoffset', 'text', '(%s).moment', '(tsql.read_datetimeoffset(%s, 0)).moment');
 call tsql.make_operator_class('tsql.datetimeoffset', 'by_instant', 'tsql.compare_offsets');
 
-create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
-language sql immutable parallel safe return case when (l).moment is null then r else l end;
-create or replace function tsql.either(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
-language sql immutable parallel safe return tsql.isnull(l, r);
-call tsql.make_each('{timestamp,date,text}', $$
-create or replace function tsql.isnull(l tsql.datetimeoffset, r %1$s) returns tsql.datetimeoffset
-language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7));
-create or replace function tsql.either(l tsql.datetimeoffset, r %1$s) returns tsql.datetimeoffset
-language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7))$$);
-
 create or replace function tsql.lesser(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
 language sql immutable strict parallel safe return case when (r).moment < (l).moment then r else l end;
 create or replace function tsql.greater(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset

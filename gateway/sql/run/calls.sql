@@ -78,13 +78,6 @@ $$An expression that turns the text of a value of one type into another type, as
 of PostgreSQL's or of schema tsql; datetime2(n), time(n) and datetimeoffset(n), whose texts show their digits, as T-SQL has them.
 declared: the parameter's type as T-SQL has it, for the length of a text.$$;
 
-do $$
-begin
-  if not exists (select from pg_attribute where attrelid = 'tsql.call_result'::regclass and attname = 'value') then
-    alter type tsql.call_result add attribute value text;
-  end if;
-end
-$$;
 create or replace function tsql.status_of_failed(sqlstate text, detail text, context text) returns integer
 language sql stable
 as $$

@@ -106,25 +106,3 @@ $$;
 comment on function tsql.outdated() is
 $$The procedures, functions and triggers compiled from T-SQL of which a table has changed since, of the owners that the
 session may act as: their schema ('' for the session's own), T-SQL, how it was read, and the owner.$$;
-
-create or replace function tsql.all_grouped(target text, keys text[]) returns boolean
-language plpgsql stable
-as $$
-declare
-  other record;
-begin
-  select attname, relname into other
-  from pg_attribute
-  join pg_class on pg_class.oid = attrelid
-  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and lower(attname) <> all (keys)
-  order by attnum
-  limit 1;
-  if found then
-    perform tsql.fail(8120, format('Column ''%s.%s'' is invalid in the select list because it is not contained in either '
-      'an aggregate function or the GROUP BY clause.', other.relname, other.attname));
-  end if;
-  return true;
-end
-$$;
-comment on function tsql.all_grouped(text, text[]) is
-  'True if a table has only these columns; error 8120 otherwise: * with GROUP BY.';

@@ -104,10 +104,6 @@ return case when number >= 0 then tsql.cut(repeat(value, least(number, 8000)), g
 create or replace function tsql.replicate_max(value text, number integer) returns text
 language sql immutable strict parallel safe return case when number >= 0 then repeat(value, number) end;
 comment on function tsql.replicate_max(text, integer) is 'The same for a varchar(max), which is not cut.';
-create or replace function tsql.replicate(value text, number integer, is_long boolean, is_national boolean) returns text
-language sql immutable strict parallel safe
-return case when is_long then tsql.replicate_max(value, number)
-  when is_national then tsql.cut(tsql.replicate(value, number), 4000) else tsql.replicate(value, number) end;
 create or replace function tsql.trim(value text, characters text) returns text
 language sql immutable strict parallel safe return btrim(value, characters);
 create or replace function tsql.space(number integer) returns text
@@ -251,11 +247,6 @@ call tsql.make_each(array[['bytea', 'octet_length(value)'], ['tsql.money', '8'],
   ['tsql.smalldatetime', '4'], ['boolean', '1'], ['smallint', '2'], ['integer', '4'], ['bigint', '8'], ['real', '4'],
   ['double precision', '8'], ['timestamp', '8'], ['timestamptz', '8'], ['date', '3'], ['time', '5'], ['uuid', '16']
 ], 'create or replace function tsql.datalength(value %s) returns integer language sql immutable strict parallel safe return %s');
-
-create or replace function tsql.datalength(value anyelement, is_national boolean) returns integer
-language sql immutable strict parallel safe
-as $$ select case when is_national then tsql.datalength_wide(concat(value)) else tsql.datalength(value) end $$;
-comment on function tsql.datalength(anyelement, boolean) is 'The same for a column, which may be a national text (is_national).';
 
 create or replace function tsql.decimal_size(value numeric, scale integer) returns integer
 language sql immutable strict parallel safe

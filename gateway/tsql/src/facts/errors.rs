@@ -252,13 +252,8 @@ pub fn sql() -> String {
         .collect();
     let ranges_that = |which: fn(Ends) -> bool| {
         let those = OF_TSQL.iter().filter(|(.., ends)| which(*ends));
-        let ranges: Vec<String> = those
-            .map(|(first, last, _)| match first == last {
-                true => format!("number = {first}"),
-                false => format!("number between {first} and {last}"),
-            })
-            .collect();
-        ranges.join("\n    or ")
+        let ranges: Vec<String> = those.map(|(first, last, _)| format!("[{first},{last}]")).collect();
+        format!("number <@ '{{{}}}'::int4multirange", ranges.join(","))
     };
     let in_ase: String =
         OF_ASE.iter().map(|(number, own)| format!("    when {number} then {own}\n")).collect();
