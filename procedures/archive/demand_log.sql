@@ -26,5 +26,4 @@ comment on function ringlog.demand_log is
 $$True when all rows of a log ("log"."table") from from_time (inclusive) to to_time (exclusive) are in PostgreSQL; null: the
 caller does not know the bound. Error: some of these weeks are in the archive (RL003). Where from_time is not known, rows
 of the archive may be missing: a message says so.$$;
-
 grant execute on function ringlog.demand_log to public;

@@ -29,5 +29,4 @@ $$;
 comment on function ringlog.demand_online is
 $$True when all rows of a table's log from from_time (inclusive) to to_time (exclusive) are in PostgreSQL. Error: some
 weeks are in the archive (RL003); the message lists them and the command that recalls them.$$;
-
 grant execute on function ringlog.demand_online to daq_reader, daq_table_reader;

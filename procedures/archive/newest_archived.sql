@@ -17,5 +17,4 @@ $$;
 comment on function ringlog.newest_archived is
 $$The newest sample of a signal of a table of samples in its archived weeks that is not later than a time, from the files.
 Error: PostgreSQL does not reach the archive server (RL003).$$;
-
 grant execute on function ringlog.newest_archived to daq_reader, daq_table_reader;

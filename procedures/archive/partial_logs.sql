@@ -11,7 +11,6 @@ $$;
 comment on function ringlog.partial_logs is
 $$The logs whose weeks may leave PostgreSQL although it cannot read the archive, and whether weeks have left. For a SELECT
 from one the gateway calls `demand` with the table and the bounds of `time_column`.$$;
-
 grant execute on function ringlog.partial_logs to public;
 -- the gateway reads them before any client's login, and its role is in no group
 grant usage on schema ringlog to ringlog_gateway;

@@ -19,5 +19,4 @@ $$;
 comment on function ringlog.reads_archive is
 $$Whether log.<table> reads the archive for its rows from from_time (inclusive) to to_time (exclusive). Error: it should,
 and PostgreSQL does not reach the archive server (see demand_online).$$;
-
 grant execute on function ringlog.reads_archive to daq_reader, daq_table_reader;

@@ -11,5 +11,4 @@ end
 $$;
 comment on function ringlog.refuse_archive is
 $$The views of schema archive read it where PostgreSQL cannot reach the archive server: they fail with the reason.$$;
-
 grant execute on function ringlog.refuse_archive to daq_reader, daq_table_reader;

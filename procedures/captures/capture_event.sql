@@ -64,5 +64,4 @@ exist are copied now, the others by housekeeping; rows that arrive late are adde
 of range (22023), no such table (42P01), a table on another server (RL006), a ring that is too small or has lost rows of
 that time (55000), a week in the archive (RL003), the disk is nearly full (53100), capture.<table> has a column of another
 type (42804).$$;
-
 grant execute on function ringlog.capture_event to event_recorder;

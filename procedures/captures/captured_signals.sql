@@ -13,5 +13,4 @@ $$;
 comment on function ringlog.captured_signals is
 $$The signals of a capture as they were named when it was registered, and the columns that have them in capture.<table>;
 of a table of samples the column is the signal's number. Time is the event's.$$;
-
 grant execute on function ringlog.captured_signals to daq_reader, daq_table_reader;

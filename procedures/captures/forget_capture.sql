@@ -13,5 +13,4 @@ end
 $$;
 comment on function ringlog.forget_capture is
 $$Deletes a capture and its rows. Error: there is no such capture (42704).$$;
-
 grant execute on function ringlog.forget_capture to event_recorder;

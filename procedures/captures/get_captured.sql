@@ -34,5 +34,4 @@ comment on function ringlog.get_captured is
 $$The values of a signal in a capture, oldest first; seconds are counted from the event. A null value is a row without a
 reading; a bit is 0 or 1. Other signals are read by select from capture.<table>. Errors: no such capture, or it has no
 such signal (42704); a varchar signal or a waveform (42804); the caller may not read the table (42501).$$;
-
 grant execute on function ringlog.get_captured to daq_reader, daq_table_reader;

@@ -22,5 +22,4 @@ $$;
 comment on function ringlog.list_captures is
 $$The captures whose name is like the pattern, a row for each table that the caller may read. Rows are those copied until
 now; filtered has the policies of samples at their source, lost what the ring may have lost, trouble the latest error.$$;
-
 grant execute on function ringlog.list_captures to daq_reader, daq_table_reader;

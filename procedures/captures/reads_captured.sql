@@ -11,5 +11,4 @@ $$;
 comment on function ringlog.reads_captured is
 $$Whether the caller may read the captured rows of a table: who may read its log, and of a dropped table who may read
 every table.$$;
-
 grant execute on function ringlog.reads_captured to daq_reader, daq_table_reader;

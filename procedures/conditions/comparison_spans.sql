@@ -121,5 +121,4 @@ comment on function ringlog.comparison_spans is
 $$When a comparison of a signal with one of `numbers`, or with `word`, holds and when it fails, from from_time (inclusive) to
 to_time (exclusive). It reads summaries where minimum and maximum of a span decide, and rows elsewhere; a value lasts as in
 held_rows. Errors: those of get_trend.$$;
-
 grant execute on function ringlog.comparison_spans to daq_reader, daq_table_reader;

@@ -106,5 +106,4 @@ the signal's next row, until it is `gap` seconds old, or until the signal is ret
 row, NULL, NaN, after the gap) a comparison is neither true nor false, and so are conditions that depend on it: these times are left
 out. Errors: a signal that never existed (42704), a waveform, or a text compared with a number (42804), a name that is no state of
 the signal (22023), a text that is no condition (42601).$$;
-
 grant execute on function ringlog.condition_spans to daq_reader, daq_table_reader;

@@ -97,5 +97,4 @@ comment on function ringlog.condition_steps is
 $$A condition in the order of its evaluation: the comparisons of a signal with a number or a text, and `and`, `or` (of the last two
 results) and `not`. `not` binds more tightly than `and`, `and` than `or`. `place` is the character of the condition. Error: a text
 that is no condition, with the place (42601).$$;
-
 grant execute on function ringlog.condition_steps to daq_reader, daq_table_reader;

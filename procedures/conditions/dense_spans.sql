@@ -56,5 +56,4 @@ $$;
 comment on function ringlog.dense_spans is
 $$Times in which, as summaries show, the next number of a signal always comes before the last is `gap` old: the spans of the
 summaries that have numbers, of the longest level of at most half of `gap`, follow each other closely enough.$$;
-
 grant execute on function ringlog.dense_spans to daq_reader, daq_table_reader;

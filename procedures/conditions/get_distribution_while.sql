@@ -33,5 +33,4 @@ comment on function ringlog.get_distribution_while is
 $$The percentiles of a signal's values, as get_distribution returns them, of the times in which a condition of signals holds
 (get_spans; null: always), and the mean weighted by duration of get_statistics_while. It reads the rows. Errors: those of
 get_signal and get_spans, percents outside 0 to 100 (22023).$$;
-
 grant execute on function ringlog.get_distribution_while to daq_reader, daq_table_reader;

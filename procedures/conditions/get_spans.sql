@@ -11,5 +11,4 @@ comment on function ringlog.get_spans is
 $$The spans, from `begins` (inclusive) to `ends` (exclusive), oldest first, in which a condition of signals holds, as
 SR:CURRENT > 10 and SR:MODE = 'user' (condition_spans). A value lasts until the signal's next row, for at most `gap` seconds.
 Default: the last day. Errors: those of condition_spans.$$;
-
 grant execute on function ringlog.get_spans to daq_reader, daq_table_reader;

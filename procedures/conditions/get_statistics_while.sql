@@ -22,5 +22,4 @@ $$One row: the figures of get_statistics for a signal's values of the times in w
 the duration of these times in seconds (null: it never holds). With `weighted` also the mean weighted by duration: a number is held
 until the next row, for at most `gap` seconds, also into a time in which the condition holds; NaN and no reading end it. This mean
 reads the rows, the other figures read summaries where they can. Default: the last day. Errors: those of get_trend and get_spans.$$;
-
 grant execute on function ringlog.get_statistics_while to daq_reader, daq_table_reader;

@@ -19,5 +19,4 @@ $$;
 comment on function ringlog.get_trend_while is
 $$The trend of a signal, as get_trend returns it, of its values in the times in which a condition of signals holds (get_spans).
 Errors: those of get_trend and get_spans.$$;
-
 grant execute on function ringlog.get_trend_while to daq_reader, daq_table_reader;

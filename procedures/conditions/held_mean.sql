@@ -9,5 +9,4 @@ as $$
 $$;
 comment on function ringlog.held_mean is
 $$The mean of a signal's numbers weighted by the time for which each is held (held_values); null if none is.$$;
-
 grant execute on function ringlog.held_mean to daq_reader, daq_table_reader;

@@ -96,5 +96,4 @@ comment on function ringlog.held_rows is
 $$The rows of a signal in these parts of time, each with the time for which it is held: to the next row, to the part's end, or for
 `gap`, whichever is first. `number` is null for NaN and for no reading; of texts `word`. The first part has the newest row before
 it too; each other part begins with a row that stands for the state before it (`is_carried`).$$;
-
 grant execute on function ringlog.held_rows to daq_reader, daq_table_reader;

@@ -21,5 +21,4 @@ $$;
 comment on function ringlog.held_values is
 $$The numbers of a signal from from_time (inclusive) to to_time (exclusive), each with the parts of these times (`within`) for which
 it is held: until the next row, for at most `gap` seconds. NaN and no reading hold nothing.$$;
-
 grant execute on function ringlog.held_values to daq_reader, daq_table_reader;

@@ -108,5 +108,4 @@ $$Makes the partition of a log for the week that begins at this time, a Monday 0
 default partition there. Returns their number; null when the partition exists, or the week is in the archive or past
 retention. Errors: no such table (42704), the caller may not write it or give the present time
 (42501), no such Monday (23514), the log is in use (55P03).$$;
-
 grant execute on function ringlog.make_week to daq_writer, daq_table_writer;

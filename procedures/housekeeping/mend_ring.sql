@@ -125,5 +125,4 @@ comment on function ringlog.mend_ring is
 $$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files; not if
 all pages of the named table can be read. Rows that cannot be read are empty until `ringlog refill`. Returns whether the
 failed call can be repeated: false if the error names another file. Error: the caller may not write the ring (42501).$$;
-
 grant execute on function ringlog.mend_ring to daq_writer, daq_table_writer;

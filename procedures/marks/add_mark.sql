@@ -10,5 +10,4 @@ $$;
 comment on function ringlog.add_mark is
 $$Adds a note at a time, or from `time` to `until`, with the caller's login; returns its number. `names` are signals, one a
 line; null: all. Errors: no text, or times that are not in order (22023), no such signal (42704).$$;
-
 grant execute on function ringlog.add_mark to event_recorder;

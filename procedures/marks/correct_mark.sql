@@ -16,5 +16,4 @@ $$;
 comment on function ringlog.correct_mark is
 $$Stores another version of a mark, also of a withdrawn one, which is shown again; null: as before. mark_history has all
 versions. Errors: as add_mark, no such mark (42704).$$;
-
 grant execute on function ringlog.correct_mark to event_recorder;

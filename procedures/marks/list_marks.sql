@@ -17,5 +17,4 @@ $$;
 comment on function ringlog.list_marks is
 $$The marks that touch a time, by their time; with `names`, one a line, those of these signals and of all. Login, program and
 made are those of the latest version.$$;
-
 grant execute on function ringlog.list_marks to daq_reader, daq_table_reader;

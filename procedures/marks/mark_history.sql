@@ -11,5 +11,4 @@ as $$
 $$;
 comment on function ringlog.mark_history is
 $$Every version of a mark, the oldest first: who wrote it, and when.$$;
-
 grant execute on function ringlog.mark_history to daq_reader, daq_table_reader;

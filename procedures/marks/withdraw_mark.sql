@@ -11,5 +11,4 @@ $$;
 comment on function ringlog.withdraw_mark is
 $$Withdraws a mark: list_marks no longer has it, mark_history has it with the reason as its last text. Error: no such mark
 (42704).$$;
-
 grant execute on function ringlog.withdraw_mark to event_recorder;

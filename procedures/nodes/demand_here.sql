@@ -30,5 +30,4 @@ $$;
 comment on function ringlog.demand_here is
 $$Does nothing when these signals are on this server or do not exist. Errors: they are on a node (RL006, whose detail is
 the node), or on several servers (22023).$$;
-
 grant execute on function ringlog.demand_here to daq_reader, daq_table_reader;

@@ -14,5 +14,4 @@ $$;
 comment on function ringlog.demand_table_here is
 $$Does nothing when this table is on this server or does not exist. Error: it is on a node (RL006, whose detail is the
 node).$$;
-
 grant execute on function ringlog.demand_table_here to daq_reader, daq_table_reader;

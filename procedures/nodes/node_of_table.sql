@@ -12,5 +12,4 @@ end
 $$;
 comment on function ringlog.node_of_table is
 $$The node that has a table; null: this server, or there is no such table.$$;
-
 grant execute on function ringlog.node_of_table to daq_reader, daq_table_reader, signal_archivist;

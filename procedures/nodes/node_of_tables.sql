@@ -69,5 +69,4 @@ $$;
 comment on function ringlog.node_of_tables is
 $$The node that has all of these tables, whose names are as in SQL; null: none is on a node. Names of tables that do not
 exist are ignored. Error (0A000): they are on several servers.$$;
-
 grant execute on function ringlog.node_of_tables to daq_reader, daq_table_reader;

@@ -9,5 +9,4 @@ as $$
 $$;
 comment on function ringlog.readable_tables is
 $$The tables of any server that the caller may read: those whose procedure get_<table> the caller may execute.$$;
-
 grant execute on function ringlog.readable_tables to daq_reader, daq_table_reader;

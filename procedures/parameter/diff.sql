@@ -26,5 +26,4 @@ $$;
 comment on function {procedure} is
 $$The differences between two times (to_time omitted: now): a line for each value of each row, which was added, removed
 or changed, with the value at from_time and the one at to_time as text.$$;
-
 grant execute on function {procedure} to daq_reader, parameter_writer;

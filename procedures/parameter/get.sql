@@ -8,5 +8,4 @@ as $$
 $$;
 comment on function {procedure} is
 $$The current rows with this key; a part of the key that is omitted or null matches all.$$;
-
 grant execute on function {procedure} to daq_reader, parameter_writer;

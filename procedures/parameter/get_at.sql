@@ -21,5 +21,4 @@ comment on function {procedure} is
 $$The rows with this key as they were at a time. The result for a past time is always the same: a change in progress is
 waited for. A future time is read as now. Errors: no time (22004), another transaction has been changing parameters for
 more than 10 s (55P03).$$;
-
 grant execute on function {procedure} to daq_reader, parameter_writer;

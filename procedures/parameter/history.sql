@@ -16,5 +16,4 @@ comment on function {procedure} is
 $$Every row that was valid at some time from from_time (inclusive) to to_time (exclusive), oldest first: since when and
 until when, by which change, who made it, with which program, on which machine, and why. valid_to null: it is still
 valid.$$;
-
 grant execute on function {procedure} to daq_reader, parameter_writer;

@@ -34,5 +34,4 @@ $$;
 comment on function {procedure} is
 $$Removes a row from the current rows; its history remains. version as for changing it. Errors: no such row (P0002),
 another session has changed it first (40001).$$;
-
 grant execute on function {procedure} to parameter_writer;

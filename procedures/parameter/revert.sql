@@ -47,5 +47,4 @@ comment on function {procedure} is
 $$Sets the rows with this key to their state at a time, as one change: rows added since are removed, rows removed since
 are added again. Returns the number of changed rows, and number and time of the change; null when nothing has changed.
 Errors: an earlier value is outside its current limits (23514).$$;
-
 grant execute on function {procedure} to parameter_writer;

@@ -35,5 +35,4 @@ new one is returned, with number and time of the change. A row that has these va
 of one transaction are one change. Errors, which change nothing: another session has changed it first (40001, T-SQL's
 1205), a value outside its limits or no number (23514), an incomplete key (23502), another transaction has been changing
 parameters for more than 10 s (55P03).$$;
-
 grant execute on function {procedure} to parameter_writer;

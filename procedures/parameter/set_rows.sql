@@ -57,5 +57,4 @@ $$Changes several rows as one change, all of them or none: a JSON array of objec
 that change (null sets null) and, optionally, the version that was read. Returns the number of changed rows, and number
 and time of the change; null when nothing has changed. Errors: those of the procedure for one row, invalid JSON (22P02,
 22023), names of no column (42703).$$;
-
 grant execute on function {procedure} to parameter_writer;

@@ -9,5 +9,4 @@ as $$
 $$;
 comment on function {procedure} is
 $$The latest n rows of the ring, newest first; rows never written are left out. n null: all of them.$$;
-
 grant execute on function {procedure} to daq_reader;

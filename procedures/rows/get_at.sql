@@ -51,5 +51,4 @@ $$;
 comment on function {procedure} is
 $$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
 Error: the row may be in an archive that PostgreSQL cannot read (RL003).$$;
-
 grant execute on function {procedure} to daq_reader;

@@ -17,5 +17,4 @@ comment on function {procedure} is
 $$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them. A bound
 that is omitted or null does not limit. Error: weeks of that time are in an archive that PostgreSQL cannot read
 (RL003).$$;
-
 grant execute on function {procedure} to daq_reader;

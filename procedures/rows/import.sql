@@ -165,5 +165,4 @@ refused, counted in ringlog.ledger and recorded in ringlog.event. Returns the nu
 Errors, which store nothing: begin_import did not come first (55000), another row is next (RL005), time or seq_no null
 (23502), time infinite (22008), NaN in a numeric column (22003), seq_no outside the ring (23514), a waveform too long
 (22001), two rows with one time and seq_no (23505).$$;
-
 grant execute on function {procedure} to daq_writer;

@@ -13,5 +13,4 @@ as $$
 $$;
 comment on function {procedure} is
 $$seq_no and time of the latest row of the ring, null for a ring that was never written: a writer continues after it.$$;
-
 grant execute on function {procedure} to daq_reader, daq_writer;

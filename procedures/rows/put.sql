@@ -128,5 +128,4 @@ once. A row whose time is further ahead of the server's clock than the facility'
 only. A message reports a time that is more than a minute ahead. Errors, which write nothing: time null (23502) or
 infinite (22008), NaN in a numeric column (22003, T-SQL's 8023), seq_no outside the ring (23514), another row of this
 seq_no and time in the log (23505).$$;
-
 grant execute on function {procedure} to daq_writer;

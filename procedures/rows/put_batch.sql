@@ -21,5 +21,4 @@ comment on function {procedure} is
 $$Stores many rows as put_<table>_claimed stores one, in their order, all of them or none: for the rows that a writer
 sends after an outage. `rows` is a JSON array of objects with seq_no, time and columns by their names; an omitted column
 is null. Errors: those of put_<table>_claimed for any of the rows.$$;
-
 grant execute on function {procedure} to daq_writer;

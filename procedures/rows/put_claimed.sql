@@ -17,5 +17,4 @@ $$;
 comment on function {procedure} is
 $$Stores a row as put does, for the writer that has the table's claim: see claim_writer, which returns the epoch.
 Errors: those of put, and another writer has taken the table over (RL001); they write nothing.$$;
-
 grant execute on function {procedure} to daq_writer;

@@ -27,5 +27,4 @@ $$The samples of a signal of the table from from_time (inclusive) to to_time (ex
 them; a bound that is omitted or null does not limit. nanoseconds are those below a microsecond; a null value is no
 reading; severity and status are EPICS's. Archived weeks are read too. Errors: no such signal in this table (42704), weeks
 of that time in an archive that PostgreSQL cannot read (RL003).$$;
-
 grant execute on function {procedure} to daq_reader;

@@ -47,5 +47,4 @@ $$;
 comment on function {procedure} is
 $$The newest sample of each signal of the table that is not later than a time, also of
 archived weeks; signals without one have no row.$$;
-
 grant execute on function {procedure} to daq_reader;

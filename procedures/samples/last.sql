@@ -13,5 +13,4 @@ $$;
 comment on function {procedure} is
 $$The signals of the table that writers may write, with the number by which put_<table>_batch knows each, its state
 (active or paused), and the time of its newest sample.$$;
-
 grant execute on function {procedure} to daq_writer, daq_reader;

@@ -19,5 +19,4 @@ the nanoseconds of the time below a microsecond. The same sample may be sent any
 One that is further ahead of the server's clock than the table's clock_drift, or of a paused signal, is not stored: a
 message and ringlog.event report it. Errors, which write nothing: no such signal in this table (42704), time null
 (23502) or infinite (22008), nanoseconds outside 0 to 999 (22023), another sample of this signal and time (23505).$$;
-
 grant execute on function {procedure} to daq_writer;

@@ -239,5 +239,4 @@ packed arrays cannot show.{of_waveforms} With _epoch it is for the writer that h
 claim_writer. Errors, which write nothing: arrays of different lengths (2202E), a null signal or time (23502), no such
 signal in this table (42704), another sample of this signal and time (23505), another writer has taken the table over
 (RL001).$$;
-
 grant execute on function {procedure} to daq_writer;

@@ -41,5 +41,4 @@ $$;
 comment on function {procedure} is
 $$Stores a sample as put_<table> does, for the writer that has the table's claim: see claim_writer, which returns the
 epoch. Errors: those of put_<table>, and another writer has taken the table over (RL001); they write nothing.$$;
-
 grant execute on function {procedure} to daq_writer;

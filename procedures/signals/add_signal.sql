@@ -83,5 +83,4 @@ $$Adds a signal to a table of samples while it runs, or takes a retired one up a
 put_<table>_batch takes. Errors: no such table of samples (42704), the signal is there (42710), an invalid name or
 invalid limits (22023). address is its name at the source, if that differs; deadband and policy are as in the
 facility file.$$;
-
 grant execute on function ringlog.add_signal to signal_archivist;

@@ -102,5 +102,4 @@ $$Changes a signal of a table of samples from now on: a JSON object with some of
 alarm_limits, states, held, address, deadband and policy, as in the facility file; null removes one. ringlog.signal
 keeps the former ones. Errors: no such signal now (42704), a signal that the facility file lists (55000), an unknown
 key or a wrong value (22023).$$;
-
 grant execute on function ringlog.change_signal to signal_archivist;

@@ -18,5 +18,4 @@ $$;
 comment on function ringlog.demand_number is
 $$Raises the error of a procedure that reads numbers (42804) when a signal is of another type. The hint names the
 procedure that reads waveforms, or the one that reads all types.$$;
-
 grant execute on function ringlog.demand_number to daq_reader, daq_table_reader;

@@ -23,5 +23,4 @@ $$A signal as of a time: its table, column, type, unit, description, limits, wid
 (states) as a JSON object, whether values hold, digits behind the point, and from when to when this was valid. For a
 time before the signal was known these are its first ones. No row for a signal that never existed or that the caller
 may not read.$$;
-
 grant execute on function ringlog.describe_signal to daq_reader, daq_table_reader;

@@ -38,5 +38,4 @@ comment on function ringlog.find_signals is
 $$The current signals that the caller may read and whose name is like the pattern (% is any text, _ any character), by
 name. alarm_low and alarm_high are the wider limits; states has names of whole numbers as a JSON object;
 decimals are digits behind the point.$$;
-
 grant execute on function ringlog.find_signals to daq_reader, daq_table_reader;

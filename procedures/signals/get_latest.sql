@@ -41,5 +41,4 @@ comment on function ringlog.get_latest is
 $$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A null value is a
 row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: no such current signal (42704), a
 varchar signal or a waveform (42804).$$;
-
 grant execute on function ringlog.get_latest to daq_reader, daq_table_reader;

@@ -80,5 +80,4 @@ ringlog.signal). With `every` it returns the first number of each interval of so
 counted from 1970 for whole seconds, otherwise from from_time, which is then required. A null value is a row without a
 reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never existed (42704), a varchar signal
 or a waveform (42804), every without from_time (22023), weeks of that time in an archive that PostgreSQL cannot read, or with `every` in any (RL003).$$;
-
 grant execute on function ringlog.get_signal to daq_reader, daq_table_reader;

@@ -31,5 +31,4 @@ comment on function ringlog.list_signals is
 $$The signals of tables of samples, or of one, whose name is like the pattern (% is any text, _ any character): number,
 state (active, paused or retired), type, unit and description, the latest change: when, by which login, and what; and
 the policy by which its writer takes it (null: none, or its writer has not reported it).$$;
-
 grant execute on function ringlog.list_signals to signal_archivist, daq_writer, daq_table_writer;

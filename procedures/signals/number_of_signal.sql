@@ -27,5 +27,4 @@ $$;
 comment on function ringlog.number_of_signal is
 $$The number of a signal of a table of samples, by its name or a former one; it never changes. Error: no such signal in
 this table (42704).$$;
-
 grant execute on function ringlog.number_of_signal to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -16,5 +16,4 @@ $$;
 comment on function ringlog.pause_signal is
 $$Pauses a signal of a table of samples: its samples are dropped, with a message to the caller, until resume_signal.
 Error: there is no such signal (42704).$$;
-
 grant execute on function ringlog.pause_signal to signal_archivist;

@@ -32,5 +32,4 @@ comment on function ringlog.rename_signal is
 $$Gives a signal of a table of samples another name; it can be read and written by the former name too, which becomes
 its address at the source if it has none. Errors: no such signal now (42704), the new name is or was that of a signal
 (42710), or is invalid (22023).$$;
-
 grant execute on function ringlog.rename_signal to signal_archivist;

@@ -15,5 +15,4 @@ end
 $$;
 comment on function ringlog.resume_signal is
 $$The signal of a table of samples is written again after pause_signal. Error: no such signal now (42704).$$;
-
 grant execute on function ringlog.resume_signal to signal_archivist;

@@ -17,5 +17,4 @@ $$;
 comment on function ringlog.retire_signal is
 $$Ends a signal of a table of samples: it is not written any more; its samples can be read. add_signal takes it up again.
 Error: no such signal now (42704).$$;
-
 grant execute on function ringlog.retire_signal to signal_archivist;

@@ -36,5 +36,4 @@ comment on function ringlog.signal_places is
 $$The tables and columns that have stored signals, oldest first: a signal's rows are those of the column from `begins`
 (inclusive) to `ends` (exclusive), which may be infinite. At each moment a signal is in one place at most. An unknown
 name has no row.$$;
-
 grant execute on function ringlog.signal_places to daq_reader, daq_table_reader;

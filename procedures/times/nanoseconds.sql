@@ -10,5 +10,4 @@ $$;
 comment on function ringlog.nanoseconds is
 $$A time in nanoseconds since 1970-01-01 UTC, as tables of samples store it; the greatest or smallest bigint for one that
 is beyond it.$$;
-
 grant execute on function ringlog.nanoseconds to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -91,5 +91,4 @@ $$;
 comment on function ringlog.bins_of_trends is
 $$The bins that get_trend and get_trends choose, for the signals of each table: from `begins` to `ends`, as long as `width`,
 counted from `origin`. `have_moved`: some of the signals were in another column for a part of that time.$$;
-
 grant execute on function ringlog.bins_of_trends to daq_reader, daq_table_reader;

@@ -475,5 +475,4 @@ of this width counted from origin: number, minimum, maximum, mean, first and las
 the other figures omit. Bins without rows are omitted. A scalar of a waveform is a signal here (trend_places). Bins of
 whole seconds counted from 1970 are made of summaries where possible, and so is a single bin for all. `squares` is the
 sum of the squared distances from the mean, null without `with_squares`.$$;
-
 grant execute on function ringlog.bins_within to daq_reader, daq_table_reader;

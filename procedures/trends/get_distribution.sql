@@ -16,5 +16,4 @@ $$The distribution of a signal's values from from_time (inclusive) to to_time (e
 the percentile, interpolated between two values; and, in each row, the mean weighted by duration: a value is held until
 the next row, from the newest row before from_time on; NaN and no reading end it and hold nothing. It reads the rows. Defaults:
 the last day; 5, 50 and 95 %. Errors: those of get_signal, percents outside 0 to 100 (22023).$$;
-
 grant execute on function ringlog.get_distribution to daq_reader, daq_table_reader;

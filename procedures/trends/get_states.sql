@@ -33,5 +33,4 @@ $$The states of a signal of type bit, smallint, int or bigint from from_time (in
 value, its total duration in seconds, and how often the signal changed to it. A value is held as in held_values: until the next
 row, from the newest row before from_time on; during NULL there is no state. It reads the rows. Default: the last day.
 Errors: a signal that never existed (42704), one of another type (42804), weeks in the archive (RL003).$$;
-
 grant execute on function ringlog.get_states to daq_reader, daq_table_reader;

@@ -25,5 +25,4 @@ $$Statistics of a signal's values from from_time (inclusive) to to_time (exclusi
 maximum, mean, standard deviation (of the population), root mean square, first and last, and the numbers of rows with
 NaN and without a reading, which the other figures omit. It reads summaries, and rows that are not summarised yet. No
 row when there are no rows. Default: the last day. Errors: those of get_trend.$$;
-
 grant execute on function ringlog.get_statistics to daq_reader, daq_table_reader;

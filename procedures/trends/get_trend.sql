@@ -23,5 +23,4 @@ trend begins and ends with a whole span of the shortest summaries. Defaults: the
 waveform is a signal here, named as the waveform followed by .min, .max, .mean, .rms or .length. Errors: a signal that
 never existed (42704), a varchar signal or a waveform (42804), bounds in the wrong order or points outside 1 to 1000000
 (22023).$$;
-
 grant execute on function ringlog.get_trend to daq_reader, daq_table_reader;

@@ -26,5 +26,4 @@ $$;
 comment on function ringlog.get_trends is
 $$The trends of many signals, one after the other, those of one table together, as get_trend returns one. `names` is a
 list with commas, or, for names that contain commas, one name a line. Errors: those of get_trend for any of them.$$;
-
 grant execute on function ringlog.get_trends to daq_reader, daq_table_reader;

@@ -15,5 +15,4 @@ as $$
 $$;
 comment on function ringlog.signal_bins is
 $$As bins_within, of all times; `squares` is null unless requested.$$;
-
 grant execute on function ringlog.signal_bins to daq_reader, daq_table_reader;

@@ -40,5 +40,4 @@ $$;
 comment on function ringlog.statistics_within is
 $$One row: the figures of get_statistics for the values of those times that are `within`, the duration of these times in seconds,
 and, if `weighted`, the mean weighted by duration (held_mean).$$;
-
 grant execute on function ringlog.statistics_within to daq_reader, daq_table_reader;

@@ -118,5 +118,4 @@ comment on function ringlog.summary_parts is
 $$The parts in which a table's readings from from_time (inclusive) to to_time (exclusive) are read, in order of time:
 from summaries of spans of `level` seconds, of which `width` is a multiple, or, where level is 0, from the rows. The
 bounds must be finite. `number` is the signal of a table of samples.$$;
-
 grant execute on function ringlog.summary_parts to daq_reader, daq_table_reader;

@@ -18,5 +18,4 @@ $$;
 comment on function ringlog.trend_places is
 $$As signal_places, and other columns that have a trend: the scalars of waveforms, each named as its signal followed by
 .min, .max, .mean, .rms or .length, unless a signal has that name. `scalar` is the scalar; null for a signal.$$;
-
 grant execute on function ringlog.trend_places to daq_reader, daq_table_reader;

@@ -15,5 +15,4 @@ $$;
 comment on function ringlog.trends_of is
 $$The common part of get_trend, get_trends, get_waveform_trend and of trends over HTTP, with the width of the bins;
 `squares` as in signal_bins.$$;
-
 grant execute on function ringlog.trends_of to daq_reader, daq_table_reader;

@@ -9,5 +9,4 @@ as $$
 $$;
 comment on function ringlog.list_views is
 $$The kept states of the page whose name is like the pattern, by name; made is when the owner last saved it.$$;
-
 grant execute on function ringlog.list_views to daq_reader, daq_table_reader;

@@ -13,5 +13,4 @@ begin
 end
 $$;
 comment on function ringlog.remove_view is $$Deletes a view of the caller. Error: the caller has none of this name (42704).$$;
-
 grant execute on function ringlog.remove_view to event_recorder;

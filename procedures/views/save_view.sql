@@ -31,5 +31,4 @@ comment on function ringlog.save_view is
 $$Keeps a state of the page by name, or replaces the caller's view of this name. `state` is the part of the page's address
 behind #, `names` are its signals, one a line: who may read none of them does not see the view; null: everyone does. Errors:
 no name or state, or too long (22023), a view of another login has this name (42710).$$;
-
 grant execute on function ringlog.save_view to event_recorder;

@@ -14,5 +14,4 @@ as $$
 $$;
 comment on function ringlog.byte_order is
 $$The byte order, little or big, of packed waveforms that clients send and receive: byte_order of the facility file.$$;
-
 grant execute on function ringlog.byte_order to daq_reader, daq_table_reader, daq_writer, daq_table_writer;

@@ -13,5 +13,4 @@ $$;
 comment on function ringlog.get_waveform_points is
 $$The points of the waveform that was valid at a time, as rows: number of the point, from 0, and value; from first_point
 on, at most max_points. For consoles, which show packed binary as such. Errors: those of get_waveform.$$;
-
 grant execute on function ringlog.get_waveform_points to daq_reader, daq_table_reader;

@@ -83,5 +83,4 @@ and rms; bins without rows are omitted. Bins are made of summaries and rows as t
 day, 1000 bins. Errors: a signal that never existed (42704), one that is no waveform of numbers (42804), a waveform one
 of whose scalars has the name of another signal (42702), bounds in the wrong order or points outside 1 to 1000000
 (22023).$$;
-
 grant execute on function ringlog.get_waveform_trend to daq_reader, daq_table_reader;

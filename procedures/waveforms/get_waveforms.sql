@@ -21,5 +21,4 @@ $$The waveforms of a signal from from_time (inclusive) to to_time (exclusive), o
 bound that is omitted or null does not limit. every_nth returns the first of them and every nth after it. The points are
 of type double precision; a bigint beyond 2^53 is rounded. Errors: a signal that never existed (42704), one that is no
 waveform (42804), waveforms that may be in an archive that PostgreSQL cannot read (RL003), every_nth below 1 (22023).$$;
-
 grant execute on function ringlog.get_waveforms to daq_reader, daq_table_reader;

@@ -14,5 +14,4 @@ $$;
 comment on function ringlog.waveform_columns is
 $$The columns of a table's reading procedure that are waveforms of numbers, and their types: the types of the points in
 its packed binary.$$;
-
 grant execute on function ringlog.waveform_columns to daq_reader, daq_table_reader;

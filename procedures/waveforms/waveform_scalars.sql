@@ -37,5 +37,4 @@ comment on function ringlog.waveform_scalars is
 $$The scalars of a waveform: minimum and maximum of its points, their mean, root mean square, and number. Points that
 are NaN count for the number only; if all are NaN, so are the other scalars. Null for null; for a waveform without
 points all are null but the number.$$;
-
 grant execute on function ringlog.waveform_scalars to daq_reader, daq_table_reader;

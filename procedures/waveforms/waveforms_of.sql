@@ -141,5 +141,4 @@ comment on function ringlog.waveforms_of is
 $$The common part of get_waveform and get_waveforms: the waveforms of a signal in the log from `begins` (inclusive) to
 `ends` (exclusive), or (newest_first) the newest one up to `ends` (inclusive). It reads all columns that have stored the signal. Error:
 some of them may be in the archive, and PostgreSQL cannot read that (RL003).$$;
-
 grant execute on function ringlog.waveforms_of to daq_reader, daq_table_reader;

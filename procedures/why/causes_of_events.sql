@@ -87,5 +87,4 @@ $$;
 comment on function ringlog.causes_of_events is
 $$Events that explain missing readings of a signal, with the time `at` of the readings that they explain. `names` are those of
 the signal in messages, `step` the time from reading to reading.$$;
-
 grant execute on function ringlog.causes_of_events to daq_reader, daq_table_reader;

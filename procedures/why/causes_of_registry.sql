@@ -73,5 +73,4 @@ $$;
 comment on function ringlog.causes_of_registry is
 $$Times in which a signal was not yet added, paused, retired or another one's column, as causes of missing readings; see
 causes_of_events.$$;
-
 grant execute on function ringlog.causes_of_registry to daq_reader, daq_table_reader;

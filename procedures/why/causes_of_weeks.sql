@@ -41,5 +41,4 @@ $$;
 comment on function ringlog.causes_of_weeks is
 $$Weeks that retention has removed or set aside, and late rows that summaries lack, as causes of missing readings; see
 causes_of_events. A late row's time `at` is null: it is in the log.$$;
-
 grant execute on function ringlog.causes_of_weeks to daq_reader, daq_table_reader;

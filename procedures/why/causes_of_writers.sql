@@ -29,5 +29,4 @@ $$;
 comment on function ringlog.causes_of_writers is
 $$Times without a writer of a table, rows that wait in a spool, and the time since the last call of its put, as causes of
 missing readings; see causes_of_events.$$;
-
 grant execute on function ringlog.causes_of_writers to daq_reader, daq_table_reader;

@@ -25,5 +25,4 @@ $$;
 comment on function ringlog.first_reading is
 $$The time of the first reading of a column, or of a signal of a table of samples by its number, from from_time (inclusive) to
 to_time (exclusive); null: there is none.$$;
-
 grant execute on function ringlog.first_reading to daq_reader, daq_table_reader;

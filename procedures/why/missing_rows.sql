@@ -65,5 +65,4 @@ $$;
 comment on function ringlog.missing_rows is
 $$The times from from_time (inclusive) to to_time (exclusive) at which a column of a table of rows has no reading, by kind: gap,
 in which rows were due; log policy, in which the table's settings leave rows out (in detail); null, rows with NULL.$$;
-
 grant execute on function ringlog.missing_rows to daq_reader, daq_table_reader;

@@ -72,5 +72,4 @@ comment on function ringlog.missing_samples is
 $$The times from from_time (inclusive) to to_time (exclusive) without a sample of a signal of a table of samples, of more than a
 second (gap), and those after samples of NULL until the next one (null, with severity and status in detail). The first
 may begin earlier, at the sample before.$$;
-
 grant execute on function ringlog.missing_samples to daq_reader, daq_table_reader;

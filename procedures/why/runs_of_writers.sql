@@ -19,5 +19,4 @@ $$;
 comment on function ringlog.runs_of_writers is
 $$From when to when writers had a table's claim: until its release, or the last report of one that no longer reports;
 infinity: it reports.$$;
-
 grant execute on function ringlog.runs_of_writers to daq_reader, daq_table_reader;

@@ -228,5 +228,4 @@ it (evidence). Causes: source lost, never processed, no rows from source, source
 silent, no call, in a spool, refused, thinned, damaged, clock, log policy, unchanged, null, not yet added, column added later,
 renamed, paused, retired, late, set aside, past retention, archive unreadable, no right; unknown where nothing is recorded.
 Errors: a signal that never existed (42704), an infinite or reversed time (22023).$$;
-
 grant execute on function ringlog.why_missing to daq_reader, daq_table_reader;

@@ -8,5 +8,4 @@ $$;
 comment on function ringlog.arrivals is
 $$The time at which the latest row of each table arrived over TDS, whatever time the row has. None for a table whose last
 call was answered by an error. The server records calls every ten seconds.$$;
-
 grant execute on function ringlog.arrivals to daq_reader, daq_table_reader;

@@ -38,5 +38,4 @@ rows are copied before each call of import_<table>, in one transaction. Returns 
 imported, the place in the ring after which its first row is stored when the file has no seq_no, and the time of the
 last import. A file of the same name with another digest begins anew. Errors: no such table (42704); one that is moving
 to this server (55000); the caller may not write it (42501).$$;
-
 grant execute on function ringlog.begin_import to daq_writer, daq_table_writer;

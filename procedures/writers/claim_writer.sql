@@ -41,5 +41,4 @@ $$Makes the caller the table's only writer and returns the epoch of the claim, w
 same spool may claim again at any time; another one only after release_claim, or with take_over. Once this has
 returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), the caller may not write it (42501), another
 writer has the claim (RL002).$$;
-
 grant execute on function ringlog.claim_writer to daq_writer, daq_table_writer;

@@ -76,5 +76,4 @@ $$Counts of the rows of ringlog's writers, by table and hour: produced by the so
 with the rows of other writers; thinned in a spool that was full or damaged; refused for their content; waiting in the spool at the writer's
 last report; late, after later rows; repeated calls. missing are acknowledged rows that are not in the log: 0, or null
 where a log policy omits rows. The rows of a table of samples are samples. In weeks that are in the archive in_log and missing are null.$$;
-
 grant execute on function ringlog.losses to daq_reader, daq_table_reader;

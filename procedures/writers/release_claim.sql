@@ -12,5 +12,4 @@ comment on function ringlog.release_claim is
 $$Ends a claim, if it is the table's latest: the next writer can claim the table without take_over. A release that comes
 late, when the same spool has claimed the table again, does nothing. Error: the caller may not write the table
 (42501).$$;
-
 grant execute on function ringlog.release_claim to daq_writer, daq_table_writer;

@@ -15,5 +15,4 @@ comment on function ringlog.report_events is
 $$Stores events of a table's readings, all of them or none: gap, clock, thinned, damaged, refused, disconnected, connected, alarm.
 `events` is a JSON array of objects with number, time, kind, message, until and rows. Spool and number identify an event:
 sent again, it is stored once. Error: the caller may not write the table (42501).$$;
-
 grant execute on function ringlog.report_events to daq_writer, daq_table_writer;

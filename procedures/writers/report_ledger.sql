@@ -28,5 +28,4 @@ $$;
 comment on function ringlog.report_ledger is
 $$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
 in another order, has no effect; at least as many rows were produced as were acknowledged, thinned and refused. Error: the caller may not write the table (42501).$$;
-
 grant execute on function ringlog.report_ledger to daq_writer, daq_table_writer;

@@ -104,5 +104,4 @@ the source has sent properties, reported, an object with some of unit, descripti
 alarm_high, states and decimals, and reported_at. What the facility file or an archivist has set stays. A property of
 another name or kind is ignored; a message and an event of kind unfit name it. Error: the caller may not write the
 table (42501).$$;
-
 grant execute on function ringlog.report_signals to daq_writer, daq_table_writer;

@@ -23,5 +23,4 @@ $$;
 comment on function ringlog.report_writer is
 $$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.
 Error: the caller may not write the table (42501).$$;
-
 grant execute on function ringlog.report_writer to daq_writer, daq_table_writer;

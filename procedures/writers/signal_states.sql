@@ -76,5 +76,4 @@ $$The state of each signal of tables of samples, or of one, whose name is like t
 connected to it; time, value as text (of a waveform the number of its points) and severity of its newest sample;
 samples a second in the last minute; samples that its writer has dropped; and why it is silent, unless it only does
 not change.$$;
-
 grant execute on function ringlog.signal_states to daq_reader, signal_archivist;

@@ -35,5 +35,4 @@ $$;
 comment on function ringlog.silences is
 $$Tables of ringlog's writers that have had no row for three cycles, at least a minute: when the last one came, and
 how many cycles have passed since, or since from_time.$$;
-
 grant execute on function ringlog.silences to daq_reader, daq_table_reader;

@@ -28,5 +28,4 @@ $$;
 comment on function ringlog.table_callers is
 $$The last call of a table's put over TDS, from any program: host and program as reported by the client, login and time;
 and time, number and text of the last call that was answered by an error. The server records them every ten seconds.$$;
-
 grant execute on function ringlog.table_callers to daq_reader, daq_table_reader;

@@ -155,5 +155,4 @@ minute; rows in the log's default partition, whose times belong to no week's par
 than 100 ms, or cannot be read, has none of these but the reason in unread. again: the session will ask again, and keeps
 its statements prepared. A table of samples has no cycle and is never silent; its rows are samples, and newest is of the
 last 31 days.$$;
-
 grant execute on function ringlog.table_states to daq_reader, daq_table_reader;

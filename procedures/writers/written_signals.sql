@@ -32,5 +32,4 @@ comment on function ringlog.written_signals is
 $$The signals that the writer of a table of samples takes, with their names at the source, and the version of this list;
 no row where known is still that version. Where known is null, newest is the time of the newest sample of each in
 nanoseconds. Without signals the number of the only row is null. Error: the caller may not write the table (42501).$$;
-
 grant execute on function ringlog.written_signals to daq_writer, daq_table_writer;

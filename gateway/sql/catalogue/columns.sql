@@ -1,28 +1,16 @@
 -- The declarations of columns of tables, as the catalogue shows them (ddl/declarations.sql).
 
-create or replace function tsql.is_national(tables regclass[], named name) returns boolean
-language sql stable parallel safe
-return coalesce((
-  -- PostgreSQL's types have nchar and nvarchar
-  select case when said like 'ntext%' then true when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
-    else atttypid = to_regtype('sys.sysname') end
-  from unnest(tables) with ordinality as sources (source, position)
-  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
-    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
-  order by position
-  limit 1
-), false);
-comment on function tsql.is_national(regclass[], name) is
-  'Whether a column of the first of these tables that has it is declared as nchar, nvarchar or ntext.';
 create or replace function tsql.is_national_or_image(target regclass, named name) returns boolean
 language sql stable parallel safe
 return (
   select case
     when atttypid in ('tsql.money'::regtype, 'tsql.smallmoney'::regtype) then true
-    when atttypid <> 'bytea'::regtype then tsql.is_national(array[target], named)
-    when said is not null then said = 'image'
     -- a column of a view has no declaration of its own
-    when relkind <> 'v' then false
+    when atttypid = 'bytea'::regtype then case when said is not null then said = 'image' when relkind <> 'v' then false end
+    when said like 'ntext%' then true
+    -- PostgreSQL's types have nchar and nvarchar
+    when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
+    else coalesce(atttypid = to_regtype('sys.sysname'), false)
   end
   from pg_attribute
   join pg_class on pg_class.oid = attrelid,

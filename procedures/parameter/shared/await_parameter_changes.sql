@@ -19,5 +19,4 @@ end
 $$;
 comment on function ringlog.await_parameter_changes is
 $$Returns when no uncommitted change of parameters can have this time or an earlier one.$$;
-
 grant execute on function ringlog.await_parameter_changes to daq_reader, parameter_writer;

@@ -34,5 +34,4 @@ $$;
 comment on function ringlog.compare_snapshot is
 $$The differences between a snapshot and another one, or now: a line for each value of each row of each table, or of
 this table only. Error: no such snapshot (P0002).$$;
-
 grant execute on function ringlog.compare_snapshot to daq_reader, parameter_writer;

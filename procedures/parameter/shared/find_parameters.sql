@@ -19,5 +19,4 @@ as $$
 $$;
 comment on function ringlog.find_parameters is
 $$The columns of parameter tables whose table/column is like the pattern (% is any text, _ any character).$$;
-
 grant execute on function ringlog.find_parameters to daq_reader, parameter_writer;

@@ -12,5 +12,4 @@ end
 $$;
 comment on function ringlog.forget_snapshot is
 $$Deletes the name of a state. The state itself can still be read by its time.$$;
-
 grant execute on function ringlog.forget_snapshot to parameter_writer;

@@ -12,5 +12,4 @@ $$;
 comment on function ringlog.parameter_changes is
 $$The changes of parameters from from_time (inclusive) to to_time (exclusive), oldest first: who made them, with which
 program, on which machine, and why.$$;
-
 grant execute on function ringlog.parameter_changes to daq_reader, parameter_writer;

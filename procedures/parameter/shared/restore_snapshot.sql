@@ -54,5 +54,4 @@ comment on function ringlog.restore_snapshot is
 $$Sets all parameter tables, or this one, to the state of a snapshot, as one change. Returns the number of changed rows,
 and number and time of the change. Errors, which change nothing: no such snapshot or table (P0002), a table that differs
 and that the caller may not change (42501), a value outside its current limits (23514).$$;
-
 grant execute on function ringlog.restore_snapshot to parameter_writer;

@@ -35,5 +35,4 @@ $$;
 comment on function ringlog.save_snapshot is
 $$Gives the state of all parameter tables a name: the current one, or that of a past time. Returns the time. Errors: the
 name exists (23505), no name, or a future time (22023).$$;
-
 grant execute on function ringlog.save_snapshot to parameter_writer;

@@ -14,5 +14,4 @@ end
 $$;
 comment on function ringlog.snapshot_time is
 $$The time of a snapshot, for other procedures. Error: no such snapshot (P0002).$$;
-
 grant execute on function ringlog.snapshot_time to daq_reader, parameter_writer;

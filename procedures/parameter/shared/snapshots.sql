@@ -9,5 +9,4 @@ as $$
 $$;
 comment on function ringlog.snapshots is
 $$The named states of all parameter tables whose name is like the pattern, oldest first.$$;
-
 grant execute on function ringlog.snapshots to daq_reader, parameter_writer;

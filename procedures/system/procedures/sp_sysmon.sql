@@ -123,6 +123,7 @@ declare
   counted jsonb;
   seconds numeric;
   committed numeric;
+  part record;
   rows refcursor;
 begin
   if parts is null then
@@ -149,49 +150,33 @@ begin
   raise notice 'sp_sysmon: % s from % on, % transactions committed', seconds,
     to_char(begun, 'YYYY-MM-DD HH24:MI:SS'), committed;
 
-  if coalesce(wanted, 'xactsum') = 'xactsum' then
-    perform sys.announce_section('Transactions', array['Committed', 'Rolled back'], array[
-      committed, sys.counted(counted, 'transaction', 'Rolled back')
-    ], seconds, committed);
-    perform sys.announce_section('Rows changed', array['Inserted', 'Updated', 'Deleted'], array[
-      sys.counted(counted, 'transaction', 'Rows inserted'),
-      sys.counted(counted, 'transaction', 'Rows updated'),
-      sys.counted(counted, 'transaction', 'Rows deleted')
-    ], seconds, committed);
-  end if;
-  if coalesce(wanted, 'diskio') = 'diskio' then
-    perform sys.announce_section(
-      'Disk I/O (KB)',
-      array['Log written', 'Tables and indexes written', 'Tables and indexes read'],
-      array[
-        sys.counted(counted, 'io', 'log write bytes') / 1024,
-        sys.counted(counted, 'io', 'table write bytes') / 1024,
-        sys.counted(counted, 'io', 'table read bytes') / 1024
-      ],
-      seconds, committed
-    );
-    perform sys.announce_section(
-      'Disk I/O (operations)',
-      array['Log writes', 'Log syncs', 'Table and index writes', 'Table and index reads'],
-      array[
-        sys.counted(counted, 'io', 'log writes'),
-        sys.counted(counted, 'io', 'log syncs'),
-        sys.counted(counted, 'io', 'table writes'),
-        sys.counted(counted, 'io', 'table reads')
-      ],
-      seconds, committed
-    );
-  end if;
-  if coalesce(wanted, 'dcache') = 'dcache' then
-    perform sys.announce_section('Data cache (pages)', array['Found in cache', 'Not found'], array[
-      sys.counted(counted, 'cache', 'found'), sys.counted(counted, 'cache', 'read')
-    ], seconds, committed);
-  end if;
-  if coalesce(wanted, 'recovery') = 'recovery' then
-    perform sys.announce_section('Checkpoints', array['By time', 'Asked for'], array[
-      sys.counted(counted, 'checkpoint', 'By time'), sys.counted(counted, 'checkpoint', 'Asked for')
-    ], seconds, committed);
-  end if;
+  for part in
+    select listed.title, array_agg(listed.item order by listed.number) as items,
+      array_agg(sys.counted(counted, listed.kind, listed.counter) / listed.unit order by listed.number) as counts
+    from (values
+      (1, 'xactsum', 'Transactions', 'Committed', 'transaction', 'Committed', 1),
+      (2, 'xactsum', 'Transactions', 'Rolled back', 'transaction', 'Rolled back', 1),
+      (3, 'xactsum', 'Rows changed', 'Inserted', 'transaction', 'Rows inserted', 1),
+      (4, 'xactsum', 'Rows changed', 'Updated', 'transaction', 'Rows updated', 1),
+      (5, 'xactsum', 'Rows changed', 'Deleted', 'transaction', 'Rows deleted', 1),
+      (6, 'diskio', 'Disk I/O (KB)', 'Log written', 'io', 'log write bytes', 1024),
+      (7, 'diskio', 'Disk I/O (KB)', 'Tables and indexes written', 'io', 'table write bytes', 1024),
+      (8, 'diskio', 'Disk I/O (KB)', 'Tables and indexes read', 'io', 'table read bytes', 1024),
+      (9, 'diskio', 'Disk I/O (operations)', 'Log writes', 'io', 'log writes', 1),
+      (10, 'diskio', 'Disk I/O (operations)', 'Log syncs', 'io', 'log syncs', 1),
+      (11, 'diskio', 'Disk I/O (operations)', 'Table and index writes', 'io', 'table writes', 1),
+      (12, 'diskio', 'Disk I/O (operations)', 'Table and index reads', 'io', 'table reads', 1),
+      (13, 'dcache', 'Data cache (pages)', 'Found in cache', 'cache', 'found', 1),
+      (14, 'dcache', 'Data cache (pages)', 'Not found', 'cache', 'read', 1),
+      (15, 'recovery', 'Checkpoints', 'By time', 'checkpoint', 'By time', 1),
+      (16, 'recovery', 'Checkpoints', 'Asked for', 'checkpoint', 'Asked for', 1)
+    ) as listed (number, section, title, item, kind, counter, unit)
+    where listed.section = coalesce(wanted, listed.section)
+    group by listed.title
+    order by min(listed.number)
+  loop
+    perform sys.announce_section(part.title, part.items, part.counts, seconds, committed);
+  end loop;
   if coalesce(wanted, 'tables') = 'tables' then
     perform sys.announce_fitted($query$
     select

@@ -6,7 +6,6 @@ as $$
   select case lower(rtrim(property))
     when 'productversion' then '12.0.2000.8'
     when 'productmajorversion' then '12'
-    when 'productminorversion' then '0'
     when 'productlevel' then 'RTM'
     when 'edition' then 'ringlog'
     -- Standard
@@ -15,14 +14,11 @@ as $$
     when 'machinename' then 'ringlog'
     -- that of tempdb
     when 'collation' then sys.collation_of_database(sys.current_database())
-    when 'isclustered' then '0'
-    when 'ishadrenabled' then '0'
-    when 'isfulltextinstalled' then '0'
-    when 'isintegratedsecurityonly' then '0'
-    when 'issingleuser' then '0'
     when 'processid' then pg_catalog.pg_backend_pid()::text
     when 'sqlcharsetname' then 'utf8'
     when 'licensetype' then 'DISABLED'
+    else case when lower(rtrim(property)) in ('productminorversion', 'isclustered', 'ishadrenabled', 'isfulltextinstalled',
+      'isintegratedsecurityonly', 'issingleuser') then '0' end
   end
 $$;
 comment on function sys.serverproperty(text) is
@@ -38,15 +34,11 @@ as $$
     when 'useraccess' then 'MULTI_USER'
     when 'recovery' then 'FULL'
     when 'version' then '782'
-    when 'isautoclose' then '0'
-    when 'isautoshrink' then '0'
-    when 'isinstandby' then '0'
     when 'isansinullsenabled' then '1'
     when 'isquotedidentifiersenabled' then '1'
-    when 'isfulltextenabled' then '0'
-    when 'sqlsortorder' then '0'
-    when 'comparisonstyle' then '0'
     when 'lcid' then '1033'
+    else case when lower(rtrim(property)) in ('isautoclose', 'isautoshrink', 'isinstandby', 'isfulltextenabled', 'sqlsortorder',
+      'comparisonstyle') then '0' end
   end
   from sys.every_database as databases
   where databases.name = database
@@ -74,15 +66,6 @@ create function sys.objectproperty(id integer, property text) returns integer
 language sql stable
 as $$
   select case lower(rtrim(property))
-    when 'istable' then (objects.type = 'U')::integer
-    when 'isusertable' then (objects.type = 'U')::integer
-    when 'isview' then (objects.type = 'V')::integer
-    when 'isprocedure' then (objects.type = 'P')::integer
-    when 'isconstraint' then (objects.type in ('PK', 'UQ', 'F', 'C', 'D'))::integer
-    when 'isprimarykey' then (objects.type = 'PK')::integer
-    when 'isuniquecnst' then (objects.type = 'UQ')::integer
-    when 'isforeignkey' then (objects.type = 'F')::integer
-    when 'ischeckcnst' then (objects.type = 'C')::integer
     when 'cnstisdisabled' then (
       select (not coalesce((pg_catalog.to_jsonb(held) ->> 'conenforced')::boolean, true))::integer
       from pg_catalog.pg_constraint as held where held.oid = objects.oid
@@ -90,16 +73,7 @@ as $$
     when 'cnstisnottrusted' then (
       select (not held.convalidated)::integer from pg_catalog.pg_constraint as held where held.oid = objects.oid
     )
-    when 'isdefaultcnst' then (objects.type = 'D')::integer
     when 'isdefault' then (objects.type = 'D' and objects.parent = 0)::integer
-    when 'isrule' then (objects.type = 'R')::integer
-    when 'istrigger' then 0
-    when 'isscalarfunction' then (objects.type = 'FN')::integer
-    when 'istablefunction' then (objects.type in ('IF', 'TF'))::integer
-    when 'isinlinefunction' then (objects.type = 'IF')::integer
-    when 'issystemtable' then 0
-    when 'ismsshipped' then 0
-    when 'isencrypted' then 0
     when 'ownerid' then 1
     when 'schemaid' then objects.schema_id
     when 'isquotedidenton' then case when objects.type in ('U', 'C', 'D') then 1 end
@@ -119,6 +93,17 @@ as $$
     when 'tablehasclustindex' then exists (
       select from sys.every_index as indexes where indexes.relation = objects.oid and indexes.number = 1
     )::integer
+    -- whether it is of these types
+    else (
+      select (objects.type = any (listed.types::text[]))::integer
+      from (values
+        ('istable', '{U}'), ('isusertable', '{U}'), ('isview', '{V}'), ('isprocedure', '{P}'), ('isconstraint', '{PK,UQ,F,C,D}'),
+        ('isprimarykey', '{PK}'), ('isuniquecnst', '{UQ}'), ('isforeignkey', '{F}'), ('ischeckcnst', '{C}'),
+        ('isdefaultcnst', '{D}'), ('isrule', '{R}'), ('isscalarfunction', '{FN}'), ('istablefunction', '{IF,TF}'),
+        ('isinlinefunction', '{IF}'), ('istrigger', '{}'), ('issystemtable', '{}'), ('ismsshipped', '{}'), ('isencrypted', '{}')
+      ) as listed (property, types)
+      where listed.property = lower(rtrim($2))
+    )
   end
   from sys.every_object as objects
   where objects.oid = id::oid
@@ -184,18 +169,9 @@ as $$
     when 'indexid' then indexes.number
     when 'isunique' then indexes.is_unique::integer
     when 'isclustered' then (indexes.number = 1)::integer
-    when 'isdisabled' then 0
-    when 'ishypothetical' then 0
-    when 'isstatistics' then 0
-    when 'isautostatistics' then 0
-    when 'iscolumnstore' then 0
-    when 'isfulltextkey' then 0
-    when 'isoptimizedforsequentialkey' then 0
-    when 'ispadindex' then 0
-    when 'ispagelockdisallowed' then 0
-    when 'isrowlockdisallowed' then 0
-    when 'indexfillfactor' then 0
-    when 'indexdepth' then null
+    else case when lower(rtrim(property)) in ('isdisabled', 'ishypothetical', 'isstatistics', 'isautostatistics', 'iscolumnstore',
+      'isfulltextkey', 'isoptimizedforsequentialkey', 'ispadindex', 'ispagelockdisallowed',
+      'isrowlockdisallowed', 'indexfillfactor') then 0 end
   end
   from sys.every_index as indexes
   where indexes.relation = id::oid and lower(indexes.name) = lower(rtrim(index_name))
