@@ -261,46 +261,14 @@ comment on function tsql.error_severity(integer) is 'The severity of an error th
 create or replace function tsql.ends_more(number integer) returns boolean
 language sql immutable
 as $$
-  select number between 100 and 199
-    or number between 206 and 209
-    or number = 213
-    or number = 217
-    or number = 241
-    or number between 244 and 245
-    or number = 248
-    or number = 257
-    or number = 260
-    or number = 295
-    or number = 701
-    or number = 911
-    or number = 1014
-    or number = 1031
-    or number = 1205
-    or number between 2715 and 2716
-    or number = 3609
-    or number = 3616
-    or number = 3930
-    or number between 4104 and 4108
-    or number = 8114
-    or number between 8116 and 8117
-    or number between 8120 and 8127
-    or number = 8169
-    or number between 8623 and 8624
+  select number <@ '{[100,199],[206,209],[213,213],[217,217],[241,241],[244,245],[248,248],[257,257],[260,260],[295,295],[701,701],[911,911],[1014,1014],[1031,1031],[1205,1205],[2715,2716],[3609,3609],[3616,3616],[3930,3930],[4104,4108],[8114,8114],[8116,8117],[8120,8127],[8169,8169],[8623,8624]}'::int4multirange
 $$;
 comment on function tsql.ends_more(integer) is $$Whether an error of T-SQL's own ends more than its statement.$$;
 
 create or replace function tsql.ends_its_transaction(number integer) returns boolean
 language sql immutable
 as $$
-  select number = 241
-    or number between 244 and 245
-    or number = 248
-    or number = 295
-    or number = 1205
-    or number = 3609
-    or number = 3616
-    or number = 8114
-    or number = 8169
+  select number <@ '{[241,241],[244,245],[248,248],[295,295],[1205,1205],[3609,3609],[3616,3616],[8114,8114],[8169,8169]}'::int4multirange
 $$;
 comment on function tsql.ends_its_transaction(integer) is
 'Whether an error would end the transaction outside of a TRY block.';
