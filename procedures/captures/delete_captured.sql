@@ -15,5 +15,4 @@ begin
   delete from ringlog.capture as each where each.number = number;
 end
 $$;
-comment on function ringlog.delete_captured is
-$$Deletes a capture and its rows.$$;
+comment on function ringlog.delete_captured is $$Deletes a capture and its rows.$$;

@@ -9,6 +9,5 @@ as $$
   where each.number = mark_history.mark
   order by each.version
 $$;
-comment on function ringlog.mark_history is
-$$Every version of a mark, the oldest first: who wrote it, and when.$$;
+comment on function ringlog.mark_history is $$Every version of a mark, the oldest first: who wrote it, and when.$$;
 grant execute on function ringlog.mark_history to daq_reader, daq_table_reader;

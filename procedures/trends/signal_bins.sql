@@ -13,6 +13,5 @@ as $$
     signal_bins.with_squares, '{(,)}'
   )
 $$;
-comment on function ringlog.signal_bins is
-$$As bins_within, of all times; `squares` is null unless requested.$$;
+comment on function ringlog.signal_bins is $$As bins_within, of all times; `squares` is null unless requested.$$;
 grant execute on function ringlog.signal_bins to daq_reader, daq_table_reader;

@@ -46,8 +46,7 @@ begin
   return jsonb_populate_record(new, jsonb_build_object(target, '\x' || encode(tsql.next_rowversion(), 'hex')));
 end
 $$;
-comment on function tsql.give_rowversion() is
-  'Gives a row its version. Error: one has been given to an insert (273).';
+comment on function tsql.give_rowversion() is 'Gives a row its version. Error: one has been given to an insert (273).';
 
 create or replace function tsql.keep_rowversion() returns trigger
 language plpgsql

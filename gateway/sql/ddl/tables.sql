@@ -187,8 +187,7 @@ begin
   end if;
 end
 $$;
-comment on function tsql.tell_digits(text) is
-'Tells of new columns that are declared with seven digits of a second.';
+comment on function tsql.tell_digits(text) is 'Tells of new columns that are declared with seven digits of a second.';
 
 create or replace procedure tsql.inherit(
   target text, not_null text[], numbered text, source oid, number smallint

@@ -195,8 +195,7 @@ cross join lateral (
   select case when index_id < 2 then sys.pages_of(sys.stored_in(object_id::oid)) else 0 end
     + case when index_id > 0 then sys.pages_of(partition_id::oid) else 0 end
 ) as pages (used);
-comment on view sys.dm_db_partition_stats is
-'SQL Server: sys.dm_db_partition_stats; pages of 8,192 bytes';
+comment on view sys.dm_db_partition_stats is 'SQL Server: sys.dm_db_partition_stats; pages of 8,192 bytes';
 
 create view sys.sysindexes as
 select
