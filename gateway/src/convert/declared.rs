@@ -99,9 +99,9 @@ pub fn bytes(of: Type) -> Option<(usize, bool)> {
     of.length.filter(|_| is_binary).map(|length| (length as usize, of.name == "binary"))
 }
 
-/// A type of T-SQL as sent to the client.
+/// The type of a column or variable as sent to the client.
 pub fn type_sent(of: Type, d: &Dialect) -> TypeInfo {
-    client_type(PgType::from_oid(of.oid), of.typmod(), of_expression(&of, d), d)
+    client_type(PgType::from_oid(of.oid), of.typmod(), Some(of).filter(says_more), d)
 }
 
 /// The type of a result's column as sent to the client. `declared`: the type that does not follow from PostgreSQL's.

@@ -280,7 +280,7 @@ def test_undeclared_parameters(clients: Clients) -> None:
             ("select * from #u where i = @p1 + @p2", 11502),
             ("select * from #u where i = @p or n = @p", 11508),
             ("insert #u values (@p)", 213),
-            ("insert #u select 1, 2, 3, 4, @p", 213),
+            ("insert #u select 1, 2, 3, @p, 5, 6", 213),
             ("insert #u (i, c) values (@p)", 109),
         ):
             with pytest.raises(pymssql.Error, match=str(number)):
