@@ -68,6 +68,24 @@ $$;
 comment on procedure tsql.cluster(regclass, boolean) is
 $$Notes whether a new index is its table's clustered one; null: if there is no other. Error: there is another one (1902).$$;
 
+create or replace procedure tsql.demand_no_key(target text, index_ text, shown text)
+language plpgsql
+as $$
+declare
+  key constant text := (
+    select case contype when 'p' then 'PRIMARY KEY' else 'UNIQUE KEY' end
+    from pg_catalog.pg_constraint
+    where conrelid = to_regclass(target) and contype in ('p', 'u') and lower(tsql.shown_constraint(oid)) = index_
+  );
+begin
+  if key is not null then
+    perform tsql.fail(3723, format(
+      'An explicit DROP INDEX is not allowed on index ''%s.%s''. It is being used for %s constraint enforcement.', shown, index_, key));
+  end if;
+end
+$$;
+comment on procedure tsql.demand_no_key(text, text, text) is 'Error 3723: the index is that of a key of the table.';
+
 create or replace function tsql.named_default(value anyelement, name text) returns anyelement
 language sql immutable parallel safe
 as $$ select value $$;
@@ -281,6 +299,17 @@ begin
   ) then
     perform tsql.fail(1781, 'Column already has a DEFAULT bound to it.');
   end if;
+  foreach without_value in array key loop
+    if not tsql.has_column(to_regclass(target), without_value) then
+      perform tsql.fail(1911, format('Column name ''%s'' does not exist in the target table or view.', without_value));
+    end if;
+  end loop;
+  foreach without_value in array defaulted loop
+    if not tsql.has_column(to_regclass(target), without_value) then
+      perform tsql.fail(1752, format('Column ''%s'' in table ''%s'' is invalid for creating a default constraint.',
+        without_value, (select relname from pg_class where oid = target::regclass)));
+    end if;
+  end loop;
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
     definition := regexp_replace(definition,
       format('drop constraint (if exists )?"%s"', regexp_replace(replace(lower(found.name), '"', '""'), '(\W)', '\\\1', 'g')),

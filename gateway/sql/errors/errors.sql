@@ -163,7 +163,7 @@ values
   ('42P07', 'relation "', '" already exists', null, 'There is already an object named ''%'' in the database.'),
   ('42P10', 'ORDER BY position ', ' ', 'S0108', 'The ORDER BY position number % is out of range of the number of items in the select list.'),
   ('42P10', 'for SELECT DISTINCT, ORDER BY expressions must appear in select list', '', 'S0145', 'ORDER BY items must appear in the select list if SELECT DISTINCT is specified.'),
-  ('42P16', 'multiple primary keys for table "', '"', 'S8110', 'Cannot add multiple PRIMARY KEY constraints to table ''%''.'),
+  ('42P16', 'multiple primary keys for table "', '"', 'S1779', 'Table ''%'' already has a primary key defined on it.'),
   ('42P16', 'column "', '" is in a primary key', 'S5074', 'The primary key is dependent on column ''%''.'),
   ('42P20', 'frame ', '', 'S4193', 'The rows between these bounds are not a valid window frame and cannot be used with the OVER clause.'),
   ('42P20', 'window functions are not allowed in', '', 'S4108', 'Windowed functions can only appear in the SELECT or ORDER BY clauses.');
@@ -231,6 +231,7 @@ language sql immutable
 as $$
   select case number
     when 251 then 241
+    when 1779 then 8110
     when 2627 then 2601
     when 15009 then 17461
     when 15250 then 17460

@@ -103,7 +103,8 @@ impl Open {
                     let function = Arc::make_mut(function);
                     if function.signatures.is_empty() || *last != number {
                         *last = number;
-                        function.signatures.push(signature(&catalogued));
+                        let gives_rows = fires.as_deref().map(|gives| gives == "rows");
+                        function.signatures.push(Signature { gives_rows, ..signature(&catalogued) });
                     }
                     let Some(signature) = function.signatures.last_mut() else { continue };
                     let of = declared.as_deref().and_then(type_names::declared).unwrap_or(new.of);

@@ -42,7 +42,8 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
         else pg_catalog.split_part(pg_catalog.substring(p.prosrc, '\n-- rows ([^\n]+)\n$'), ';',
           pg_catalog.row_number() over (partition by named.name, p.oid order by result.index)::integer) end,
       case when n.oid is not null and t.typtype = 'd' then t.typname end),
-    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false, null
+    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false,
+    case when p.prosrc ~ '\n-- compiled from T-SQL, ' then case when p.proretset then 'rows' else 'value' end end
   from pg_catalog.unnest(:names) as named (name)
   cross join lateral (
     select parts, pg_catalog.cardinality(parts)

@@ -62,6 +62,15 @@ impl Error {
         Error::new(207, format!("Invalid column name '{name}'."), line).with_severity(16)
     }
 
+    /// 1046: a query where a value must be without one.
+    pub fn no_subquery(line: impl Into<u32>) -> Error {
+        Error::new(
+            1046,
+            "Subqueries are not allowed in this context. Only scalar expressions are allowed.",
+            line,
+        )
+    }
+
     /// 178: RETURN has a value where none is expected.
     pub fn returns_a_value(line: impl Into<u32>) -> Error {
         Error::new(178, "A RETURN statement with a return value cannot be used in this context.", line)

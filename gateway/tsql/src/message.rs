@@ -49,7 +49,8 @@ pub fn raised(
                     Expression::Variable(variable) => variable.name.clone(),
                     _ => String::from("number"),
                 };
-                return Err(Error::refused(&format!("raiserror ({shown}, …)"), BY_NUMBER, line));
+                return Err(no_message(&shown, line, scope)
+                    .unwrap_or_else(|| Error::refused(&format!("raiserror ({shown}, …)"), BY_NUMBER, line)));
             }
             let text = text(message, scope, variables)?;
             let numbers = substitutes(arguments, line, scope, variables)?;
@@ -70,6 +71,27 @@ pub fn raised(
             let text = call("tsql.format_numbered", [text, arguments]);
             Ok([call("tsql.user_number", [number]), severity, state, text])
         }
+    }
+}
+
+/// SQL Server's error for the number of a message that nobody can have made, or nobody has.
+fn no_message(shown: &str, line: u32, scope: &Scope) -> Option<Error> {
+    let number: i32 = shown.parse().ok().filter(|_| scope.dialect.is_strict)?;
+    match number {
+        50001.. => {
+            let text = format!(
+                "Error {number} was raised, but no message with that error number was found in sys.messages. If error is larger \
+                 than 50000, make sure the user-defined message is added using sp_addmessage."
+            );
+            Some(Error::new(18054, text, line).with_severity(16))
+        }
+        ..13000 | 50000 => {
+            let text = format!(
+                "Error number {number} is invalid. The number must be from 13000 through 2147483647 and it cannot be 50000."
+            );
+            Some(Error::new(2732, text, line).with_severity(16))
+        }
+        _ => None,
     }
 }
 

@@ -121,6 +121,8 @@ pub struct Function {
 /// A function of PostgreSQL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
+    /// For a function of T-SQL: whether it gives rows.
+    pub gives_rows: Option<bool>,
     /// The number of arguments without a default.
     pub least: usize,
     /// PostgreSQL's types of all arguments.

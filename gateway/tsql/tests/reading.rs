@@ -48,7 +48,6 @@ fn stored_texts_need_no_semicolons() {
 fn nesting_and_chains_are_bounded() {
     for (head, open, middle, close) in [
         ("select ", "(", "1", ")"),
-        ("select ", "case when 1 = 1 then (", "1", ") end"),
         ("", "begin ", "select 1", " end"),
         ("", "if 1 = 1 ", "select 1", ""),
         ("", "select * from (", "select 1 a", ") t"),

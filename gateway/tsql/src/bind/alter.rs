@@ -130,11 +130,15 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
             }
         }
         AlterTable::Add { elements, .. } => {
+            let is_new = |column: &&Name| {
+                let is_it = |element: &TableElement| matches!(element, TableElement::Column(new) if new.name.is(&column.text));
+                elements.iter().any(is_it)
+            };
             let key = elements.iter().find_map(|element| match element {
                 TableElement::Constraint(Constraint {
                     kind: ConstraintKind::Key { primary: true, columns, .. },
                     ..
-                }) => Some(columns.iter().collect()),
+                }) => Some(columns.iter().filter(|column| !is_new(column)).collect()),
                 _ => None,
             });
             if let Some(key) = key {
@@ -147,6 +151,7 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
                 }) => Some(column),
                 _ => None,
             });
+            let defaulted = defaulted.filter(|column| !is_new(column));
             let defaulted: Vec<&Name> = defaulted.collect();
             if !defaulted.is_empty() {
                 put("defaulted", texts(defaulted)?);

@@ -16,6 +16,7 @@ use crate::facts::variants;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::folded;
 use crate::resolve::Fired;
+use crate::schema::CHANGED;
 use crate::tree::{Arguments, BinaryOperator, ColumnName, Expression, FunctionCall, Quantifier};
 
 /// The operator of a comparison; None for an operator between values and for an old outer join.
@@ -240,14 +241,16 @@ fn updates(binder: &Binder<'_>, called: &FunctionCall) -> Result<Scalar, Error> 
     let [Expression::Column(ColumnName { table: None, column, .. })] = arguments.as_slice() else {
         return Err(Error::syntax("update", at));
     };
+    let own = folded(column, at.line)?;
+    let changed = binder.scope.table(CHANGED).filter(|_| binder.dialect().is_strict);
+    if changed.is_some_and(|table| table.column(&own).is_none()) {
+        return Err(Error::invalid_column(column, at));
+    }
     match &binder.scope.trigger {
         None => Err(Error::new(140, "Can only use IF UPDATE within a CREATE TRIGGER statement.", at)),
         Some(Fired::Insert) => Ok(Scalar::Boolean(true)),
         Some(Fired::Delete) => Ok(Scalar::Boolean(false)),
-        Some(Fired::Update(mark)) => {
-            let column = Scalar::Text(folded(column, at.line)?);
-            Ok(call("tsql.updates", [Scalar::text(mark), column]))
-        }
+        Some(Fired::Update(mark)) => Ok(call("tsql.updates", [Scalar::text(mark), Scalar::Text(own)])),
     }
 }
 

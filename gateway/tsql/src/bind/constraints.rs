@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
-use super::{conditions, expressions, walk};
+use super::{conditions, expressions, sequence, walk};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::plpgsql::{self, Rule};
@@ -45,7 +45,10 @@ pub fn constraint(
             let mut none = NoVariables(NO_VARIABLES);
             let mut binder = Binder::new(&scope, &mut none);
             binder.column_types.clone_from(types);
-            Rule::Check(conditions::condition(&mut binder, condition)?)
+            let numbers = binder.around.next_values;
+            let condition = conditions::condition(&mut binder, condition)?;
+            sequence::refuse_next_value(&binder, numbers, 11719, constraint.at.line)?;
+            Rule::Check(condition)
         }
         ConstraintKind::ForeignKey { columns, references } => {
             let actions = [("delete", references.on_delete), ("update", references.on_update)];
@@ -85,6 +88,16 @@ pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
     constraints(elements).find(is_foreign).map(|one| one.at)
 }
 
+/// Error 1785: a table whose rows refer to each other.
+fn cyclic(constraint: &Constraint, of: &str) -> Error {
+    let name = constraint.name.as_ref().map_or("FK", |name| &name.text);
+    let text = format!(
+        "Introducing FOREIGN KEY constraint '{name}' on table '{of}' may cause cycles or multiple cascade paths. Specify ON \
+         DELETE NO ACTION or ON UPDATE NO ACTION, or modify other FOREIGN KEY constraints."
+    );
+    Error::new(1785, text, constraint.at).with_severity(16)
+}
+
 /// The columns and tables that foreign keys require, for errors of SQL Server: ASE has others.
 pub struct ForeignColumns<'a> {
     /// Their columns that are not defined in the same statement.
@@ -114,6 +127,10 @@ impl ForeignColumns<'_> {
             let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };
             found.referring.extend(columns.iter().filter(|name| !is_defined(name)));
             if is_own(&references.table)? {
+                let acts = |action| action != KeyAction::NoAction;
+                if acts(references.on_delete) || acts(references.on_update) {
+                    return Err(cyclic(constraint, &own.name));
+                }
                 continue;
             }
             let other = table(&references.table)?;

@@ -78,7 +78,14 @@ fn cast_of(
         return Ok(Value { of: characters(target), constant, ..value });
     };
     let target = characters(target);
-    let Some(style) = expressions::value(binder, style)?.integer() else {
+    let style = expressions::value(binder, style)?;
+    if dialect.checks_arguments && style.of.is_tsql() && style.family() != Family::Integer {
+        let name = if tries { "try_convert" } else { "convert" };
+        let of = style.of.name;
+        let text = format!("Argument data type {of} is invalid for argument 3 of {name} function.");
+        return Err(Error::new(8116, text, line).with_severity(16));
+    }
+    let Some(style) = style.integer() else {
         return Err(Error::refused("a style that is not a number", "write the style out", line));
     };
     let verb = if tries { "try" } else { "to" };

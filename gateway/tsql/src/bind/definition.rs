@@ -7,7 +7,7 @@ use super::order::refuse_order;
 use super::select;
 use super::title::Title;
 use super::variables::{NoVariables, Variables};
-use super::{alter, collated, declaring, sequence, tables};
+use super::{alter, collated, declaring, sequence, tables, walk};
 use crate::error::Error;
 use crate::facts::type_names;
 use crate::facts::types::{Type, SYSNAME, UNKNOWN, VARCHAR, XML};
@@ -19,8 +19,8 @@ use crate::resolve::names::{self, all_folded, folded, identifier, schema_of, tab
 use crate::resolve::Scope;
 use crate::tree::{
     AlterDatabase, AlterTable, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateType,
-    CreateView, DropIndex, DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
-    TableElement,
+    CreateView, DropIndex, DropObjects, Expression, Grant, Mode, Name, ObjectKind, ObjectName, Reseed,
+    StatementKind, TableElement,
 };
 use std::iter::repeat;
 
@@ -288,6 +288,16 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<Definition, Error
     let key = |(column, descending): &(Name, bool)| Ok((folded(&column.text, column.at.line)?, *descending));
     let keys = create.columns.iter().map(key).collect::<Result<Vec<_>, Error>>()?;
     let target = table(&in_database(&create.table, scope)?)?;
+    let is_or = |one: &Expression| matches!(one, Expression::Or(_));
+    if scope.dialect.is_strict
+        && create.condition.as_ref().is_some_and(|one| walk::any(one, &mut is_or.clone()))
+    {
+        let text = format!(
+            "Incorrect WHERE clause for filtered index '{}' on table '{}'.",
+            create.name.text, create.table.name
+        );
+        return Err(Error::new(10735, text, create.name.at));
+    }
     let condition = create.condition.as_ref().map(|condition| {
         let mut none = NoVariables("an index names no variables");
         super::condition(condition, &Scope { definition: true, ..scope.clone() }, &mut none)
@@ -329,7 +339,19 @@ fn full_name(name: &Name, of: &ObjectName, scope: &Scope) -> Result<String, Erro
 fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<Definition, Error> {
     let names = indexes.iter().map(|index| full_name(&index.name, &index.table, scope));
     let names = names.collect::<Result<_, Error>>()?;
-    Ok(Definition::DropIndexes { names, if_exists: indexes.iter().all(|index| index.if_exists) })
+    let drop = Definition::DropIndexes { names, if_exists: indexes.iter().all(|index| index.if_exists) };
+    let demand = |index: &DropIndex| {
+        let target = Scalar::Text(table(&in_database(&index.table, scope)?)?);
+        let name = Scalar::Text(folded(&index.name.text, index.name.at.line)?);
+        Ok(Definition::Call(call("tsql.demand_no_key", [target, name, Scalar::text(&index.table.name)])))
+    };
+    match scope.dialect.is_strict {
+        true => {
+            let steps = indexes.iter().map(demand).chain([Ok(drop)]);
+            Ok(together(steps.collect::<Result<_, Error>>()?))
+        }
+        false => Ok(drop),
+    }
 }
 
 /// The schema of objects next to a table, with a period, or nothing.
@@ -358,6 +380,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<D
     if kind != Verb::Select || !binder.result.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
     }
+    sequence::refuse_next_value(&binder, 0, 11719, create.name.at.line)?;
     let names = binder.result.columns.iter().flatten();
     if let Some(place) = names.into_iter().position(|name| name.text.is_empty() && create.columns.is_empty())
     {

@@ -1,6 +1,7 @@
 //! Sequences, which are PostgreSQL's.
 
 use super::binder::Binder;
+use super::walk;
 use crate::error::Error;
 use crate::facts::type_names;
 use crate::facts::types::BIT;
@@ -8,7 +9,14 @@ use crate::long_names::demand_short;
 use crate::plpgsql::Definition;
 use crate::resolve::names::table;
 use crate::resolve::Scope;
-use crate::tree::Sequence;
+use crate::tree::{Expression, Position, Sequence};
+
+/// The position of a NEXT VALUE FOR in an expression.
+pub fn next_value_in(value: &Expression) -> Option<Position> {
+    let is_it =
+        |one: &Expression| matches!(one, Expression::Function(call) if call.name.name == "next value for");
+    walk::any(value, &mut is_it.clone()).then(|| value.at())
+}
 
 /// Refuses a NEXT VALUE FOR that was written since there were `before`, in a place where rows that are left out would
 /// take numbers too.

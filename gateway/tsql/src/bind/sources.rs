@@ -159,6 +159,13 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
         );
         return Err(Error::new(8116, text, called.name.at).with_severity(16));
     }
+    let mut known = types.iter().filter(|of| of.is_tsql()).map(|of| of.name);
+    let first = known.next();
+    if is_series && known.any(|name| Some(name) != first) {
+        let text = "All the input parameters should be of the same type. Supported types are tinyint, smallint, int, bigint, \
+                    decimal and numeric.";
+        return Err(Error::new(5373, text, called.name.at).with_severity(16));
+    }
     let signature =
         functions::signature(binder, &function, &types).filter(|of| !of.rows.columns().is_empty());
     let is_own = is_series && are_numbers;
@@ -181,7 +188,17 @@ fn split(
         _ => match of.value(2)? {
             flag if flag.is_null() => false,
             Value { constant: Constant::Integer(flag @ (0 | 1)), .. } => flag == 1,
-            _ => return Err(Error::refused("enable_ordinal of string_split()", "it is 0 or 1", line)),
+            Value { constant: Constant::Integer(flag), .. } => {
+                let text =
+                    format!("Argument value {flag} is invalid for argument 3 of string_split function.");
+                return Err(of.fail(4199, text));
+            }
+            _ => {
+                return Err(of.fail(
+                    8748,
+                    "The enable_ordinal argument for string_split only supports constant values.",
+                ))
+            }
         },
     };
     let function = if with_place { "string_split_with_ordinal" } else { &*name };

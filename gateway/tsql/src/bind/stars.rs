@@ -39,6 +39,13 @@ fn columns(
     if of.is_none() && from.is_empty() {
         return Err(Error::new(263, "Must specify table to select from.", at).with_severity(16));
     }
+    if let (Some(of), true, true) = (of, from.is_empty(), binder.scope.dialect.is_strict) {
+        let text = format!(
+            "The column prefix '{}' does not match with a table name or alias name used in the query.",
+            of.shown()
+        );
+        return Err(Error::new(107, text, at));
+    }
     let named = binder.names.sources.last().into_iter().flatten();
     let mut found = Vec::new();
     for (source, named) in flat(from).into_iter().zip(named) {

@@ -9,7 +9,7 @@ use super::declaring::{
     declaration, finest, is_stored_otherwise, shown_constraints, with_declarations, Declaration, Shown,
 };
 use super::variables::{NoVariables, NO_VARIABLES};
-use super::{conditions, expressions};
+use super::{conditions, expressions, walk};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::type_names;
@@ -20,8 +20,8 @@ use crate::resolve::names::{folded, identifier, schema_of, table};
 use crate::resolve::Scope;
 use crate::schema::{Column, Table};
 use crate::tree::{
-    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Expression, Identity, Name,
-    ObjectName, TableElement,
+    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Expression, Identity, KeyAction,
+    Name, ObjectName, Position, TableElement,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -106,6 +106,113 @@ pub fn forgotten(name: &ObjectName) -> Result<Definition, Error> {
     Ok(Definition::Do(vec![Step::if_(exists, [drop])]))
 }
 
+fn at_first_key(elements: &[TableElement]) -> Position {
+    let mut columns = keys(elements).flat_map(|(_, columns, _)| columns);
+    columns.next().map(|column| column.at).unwrap_or_default()
+}
+
+/// What SQL Server refuses of a table's keys and checks: several primary keys (8110) or rowversions (2738); of one column
+/// several checks (8148) or a primary key and a unique one (8151); checks, foreign keys and NOT NULL of a computed column that
+/// is not persisted (8183, 1764).
+fn demand_one_of_each(elements: &[TableElement], of: &str) -> Result<(), Error> {
+    let fail = |number, text: String, at: Position| Err(Error::new(number, text, at).with_severity(16));
+    if keys(elements).filter(|(is_primary, ..)| *is_primary).count() > 1 {
+        let text = format!("Cannot add multiple PRIMARY KEY constraints to table '{of}'.");
+        return fail(8110, text, at_first_key(elements));
+    }
+    let mut version = None;
+    let mut computed = Vec::new();
+    for element in elements {
+        let TableElement::Column(column) = element else { continue };
+        let (name, at) = (&column.name.text, column.name.at);
+        let number =
+            |is: fn(&ConstraintKind) -> bool| column.constraints.iter().filter(|one| is(&one.kind)).count();
+        let checks = number(|kind| matches!(kind, ConstraintKind::Check(_)));
+        let primary = number(|kind| matches!(kind, ConstraintKind::Key { primary: true, .. }));
+        let unique = number(|kind| matches!(kind, ConstraintKind::Key { primary: false, .. }));
+        if checks > 1 {
+            let text =
+                format!("More than one column CHECK constraint specified for column '{name}', table '{of}'.");
+            return fail(8148, text, at);
+        }
+        if primary > 0 && unique > 0 {
+            let text = format!(
+                "Both a PRIMARY KEY and UNIQUE constraint have been defined for column '{name}', table '{of}'. Only one is \
+                 allowed."
+            );
+            return fail(8151, text, at);
+        }
+        match &column.kind {
+            ColumnKind::Typed(type_) if type_.name == "timestamp" || type_.name == "rowversion" => {
+                if let Some(first) = version.replace(name) {
+                    let text = format!(
+                        "A table can only have one timestamp column. Because table '{of}' already has one ('{first}'), the \
+                         column '{name}' cannot be added."
+                    );
+                    return fail(2738, text, at);
+                }
+            }
+            ColumnKind::Computed { persisted: false, .. } => {
+                let refers = number(|kind| matches!(kind, ConstraintKind::ForeignKey { .. }));
+                if checks + refers > 0 || column.nullable == Some(false) {
+                    let text = "Only UNIQUE or PRIMARY KEY constraints can be created on computed columns, while CHECK, FOREIGN \
+                                KEY, and NOT NULL constraints require that computed columns be persisted.";
+                    return fail(8183, text.to_owned(), at);
+                }
+                computed.push(name);
+            }
+            _ => {}
+        }
+    }
+    for element in elements {
+        let TableElement::Constraint(Constraint { kind: ConstraintKind::Check(condition), at, name }) =
+            element
+        else {
+            continue;
+        };
+        let names = |own: &&&String| {
+            walk::any(
+                condition,
+                &mut |one| matches!(one, Expression::Column(column) if column.column.eq_ignore_ascii_case(own)),
+            )
+        };
+        if let Some(column) = computed.iter().find(names) {
+            let name = name.as_ref().map_or("CHECK", |name| &name.text);
+            let text =
+                format!("Computed Column '{column}' in table '{of}' is invalid for use in '{name}' because it is not persisted.");
+            return fail(1764, text, *at);
+        }
+    }
+    Ok(())
+}
+
+/// Error 1761: a column NOT NULL that a foreign key would set to NULL.
+fn refuse_null_action(elements: &[TableElement]) -> Result<(), Error> {
+    let takes_none = |name: &str| {
+        elements.iter().any(|element| {
+            matches!(element, TableElement::Column(column) if column.name.is(name) && column.nullable == Some(false))
+        })
+    };
+    let of_column = elements.iter().filter_map(|element| match element {
+        TableElement::Column(column) => Some((Some(&column.name), column.constraints.as_slice())),
+        TableElement::Constraint(one) => Some((None, std::slice::from_ref(one))),
+    });
+    for (own, constraint) in of_column.flat_map(|(own, all)| all.iter().map(move |one| (own, one))) {
+        let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };
+        let mut columns = own.into_iter().chain(columns);
+        let sets_null = [references.on_delete, references.on_update].contains(&KeyAction::SetNull);
+        if sets_null && columns.any(|column| takes_none(&column.text)) {
+            let name = constraint.name.as_ref().map_or("FK", |name| &name.text);
+            let text = format!(
+                "Cannot create the foreign key \"{name}\" with the SET NULL referential action, because one or more referencing \
+                 columns are not nullable."
+            );
+            return Err(Error::new(1761, text, constraint.at).with_severity(16));
+        }
+    }
+    Ok(())
+}
+
 /// A table has at most one identity column, which is not null.
 fn check_identity(elements: &[TableElement], of: &str) -> Result<(), Error> {
     let identities = elements.iter().filter_map(|element| match element {
@@ -160,6 +267,8 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
     }
     check_identity(elements, of)?;
     if scope.dialect.is_strict {
+        demand_one_of_each(elements, of)?;
+        refuse_null_action(elements)?;
         for (_, mut columns, _) in keys(elements) {
             let known = |column: &&Name| types.get(&column.text.to_lowercase()).copied();
             if let Some(column) = columns.find(|column| known(column).is_some_and(|of| !of.is_indexable())) {

@@ -69,6 +69,14 @@ pub fn top(
 /// A percentage of the rows of a query.
 fn percent_of(binder: &mut Binder<'_>, top: &Top, rows: postgres::Query) -> Result<Scalar, Error> {
     let percent = expressions::value(binder, &top.count)?;
+    let wrong = match percent.integer() {
+        Some(0..=100) | None if !percent.is_null() => None,
+        Some(_) => Some((1031, "Percent values must be between 0 and 100.")),
+        None => Some((1014, "A TOP or FETCH clause contains an invalid value.")),
+    };
+    if let Some((number, text)) = wrong {
+        return Err(Error::new(number, text, top.at).with_severity(16));
+    }
     let percent = converted(percent, FLOAT, top.at.line, binder.dialect())?.sql;
     let count = Listed::from(call("count", [Scalar::Star]));
     let number = postgres::Query::of([count], rows.named("\"counted\"", Vec::new()));

@@ -303,7 +303,7 @@ fn changes_databases(compiler: &mut Compiler<'_>, definition: &Tree) -> bool {
 fn declare(compiler: &mut Compiler<'_>, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {
     let name = &declared.variable.name;
     let line = declared.variable.at.line;
-    if compiler.scope.variables.contains_key(name) {
+    if compiler.scope.variables.contains_key(name) || compiler.scope.table_variables.contains(name) {
         return Err(Error::declared_twice(name, line));
     }
     if declared.type_.is_cursor() {
@@ -384,6 +384,10 @@ fn print(
         if let Some(literal) = literal(text, &compiler.scope, Some(longest)) {
             return Ok(Action::Print(crate::program::Expression::Literal(literal)));
         }
+    }
+    if let (Some(at), true) = (bind::next_value_in(text), compiler.scope.dialect.is_strict) {
+        let text = "The use of NEXT VALUE FOR function is not allowed in this context.";
+        return Err(Error::new(11738, text, at));
     }
     let mut numbered = Numbered::default();
     let sql = message::printed(text, arguments, &compiler.scope, &mut numbered)?;

@@ -137,8 +137,13 @@ const DUPLICATE_OF_ANY: i32 = 2601;
 
 /// ASE's numbers for errors of SQL Server: a duplicate key, and an object that sp_help and similar procedures do not
 /// find, or not in this database.
-const OF_ASE: [(i32, i32); 4] =
-    [(SCALE, 241), (DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY), (15009, 17461), (15250, 17460)];
+const OF_ASE: [(i32, i32); 5] = [
+    (SCALE, 241),
+    (1779, 8110),
+    (DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY),
+    (15009, 17461),
+    (15250, 17460),
+];
 
 /// A decimal that would lose decimals. It ends its statement; SQL Server's 241 ends more.
 pub const SCALE: i32 = 251;
@@ -209,6 +214,11 @@ pub fn in_ase(number: i32) -> i32 {
 pub fn ends(number: i32) -> Ends {
     let found = OF_TSQL.iter().find(|(first, last, _)| (*first..=*last).contains(&number));
     found.map_or(Ends::Statement, |(.., ends)| *ends)
+}
+
+/// Whether an error is about names of columns or keys of groups, which SQL Server finds before a text runs.
+pub fn is_of_names(number: i32) -> bool {
+    matches!(number, 207 | 209 | 213 | 4104 | 8118..=8127)
 }
 
 /// Whether an error ends the transaction in ASE, but only its statement in SQL Server.

@@ -9,6 +9,7 @@ pub mod errors;
 pub mod functions;
 pub mod message_forms;
 pub mod notices;
+pub mod outside;
 pub mod session;
 pub mod system;
 pub mod type_names;

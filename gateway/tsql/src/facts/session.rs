@@ -137,6 +137,7 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("arithabort", &["on"]),
     ("arithignore", &["off"]),
     ("concat_null_yields_null", &["on"]),
+    ("fips_flagger", &["off"]),
     ("flushmessage", &["on", "off"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),

@@ -11,7 +11,7 @@ use crate::tree::*;
 /// A query or change that begins with WITH.
 pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let start = parser.position();
-    if parser.at > 0 && parser.ended == parser.at && !parser.is_stored {
+    if parser.follows_unended() {
         let text = "Incorrect syntax near the keyword 'with'. If this statement is a common table expression, an \
                     xmlnamespaces clause or a change tracking context clause, the previous statement must be terminated \
                     with a semicolon.";
@@ -33,7 +33,13 @@ pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     if !parser.next_is("select") && !parser.next_is_symbol("(") {
         return Err(parser.wrong());
     }
+    let begins = parser.at;
     let query = query::query_with(parser, with, start)?;
+    let rest = &parser.tokens[begins..parser.at];
+    let is_used = |table: &CommonTable| rest.iter().any(|token| table.name.is(&token.value));
+    if parser.dialect.is_strict && !parser.is_stored && !query.with.iter().any(is_used) {
+        return Err(Error::new(422, "Common table expression defined but not used.", start));
+    }
     query::with_options(parser, query).map(Box::new).map(StatementKind::Select)
 }
 
@@ -65,6 +71,13 @@ pub(super) fn insert(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<
     let top = query::top(parser)?;
     parser.word("into");
     let target = target(parser)?;
+    if parser.dialect.is_strict
+        && matches!(target, Target::Variable(_))
+        && parser.next_is("with")
+        && parser.ahead_is_symbol(1, "(")
+    {
+        return Err(parser.wrong());
+    }
     let locks_table = source::hints_of_change(parser)?;
     let columns = if parser.next_is_symbol("(") && !source::opens_query(parser) {
         parser.in_parentheses(inserted_column)?
@@ -138,7 +151,12 @@ fn insert_source(parser: &mut Parser<'_>) -> Result<InsertSource, Error> {
         return Ok(InsertSource::DefaultValues);
     }
     if parser.word("values") {
+        let at = parser.position();
         let rows = parser.list(|parser| parser.in_parentheses(value_or_default))?;
+        if parser.dialect.is_strict && rows.windows(2).any(|rows| rows[0].len() != rows[1].len()) {
+            let text = "The number of columns for each row in a table value constructor must be the same.";
+            return Err(Error::new(10709, text, at).with_severity(16));
+        }
         let at = parser.position();
         if hints::plan_hints(parser)?.is_some() {
             return Err(Error::refused("option (maxrecursion …)", "there is no query", at));
@@ -270,6 +288,9 @@ pub(super) fn merge(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<S
     let target = target(parser)?;
     let mut locks_table = source::hints_of_change(parser)?;
     let alias = if parser.next_is("using") { None } else { source::table_alias(parser)? };
+    if parser.dialect.is_strict && parser.next_is("with") {
+        return Err(parser.wrong());
+    }
     locks_table |= source::hints_of_change(parser)?;
     parser.expect_word("using")?;
     let source = source::table_source(parser)?;

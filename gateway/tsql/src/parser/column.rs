@@ -40,6 +40,9 @@ pub(super) fn variable_elements<'t>(
     error: impl Fn(&str, Position) -> Error,
 ) -> Result<Vec<TableElement>, Error> {
     let elements = table_elements(parser)?;
+    if parser.dialect.is_strict && !parser.is_stored && parser.tokens[parser.at - 2].is_symbol(",") {
+        return Err(parser.wrong_before());
+    }
     let constraints = elements.iter().flat_map(|element| match element {
         TableElement::Column(column) => &column.constraints[..],
         TableElement::Constraint(constraint) => std::slice::from_ref(constraint),

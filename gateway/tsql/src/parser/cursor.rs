@@ -58,6 +58,7 @@ pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<Sta
         return Err(Error::refused("declare … cursor for", why, parser.position()));
     }
     let query = query::query(parser)?;
+    let at = parser.position();
     let access = if parser.words(&["for", "update"]) {
         Some(Access::Update(if parser.word("of") { parser.list(names::name)? } else { Vec::new() }))
     } else if parser.word("for") {
@@ -67,6 +68,9 @@ pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<Sta
     } else {
         None
     };
+    if parser.dialect.is_strict {
+        refuse_access(&options, access.as_ref(), at)?;
+    }
     Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))
 }
 
@@ -81,10 +85,6 @@ const EXCLUSIVE: [&[CursorOption]; 4] = [
 /// Refuses options that exclude each other, and those of SQL-92, which are the ones before the word CURSOR, together with
 /// others (SQL Server, "DECLARE CURSOR").
 fn refuse_options(options: &[CursorOption], before: usize, at: Position) -> Result<(), Error> {
-    let word = |option: CursorOption| {
-        let named = OPTIONS.iter().find(|(_, known)| *known == option);
-        named.map_or(String::new(), |(word, _)| word.to_uppercase())
-    };
     if options[before..].contains(&CursorOption::Insensitive) {
         let text = "Invalid usage of the option INSENSITIVE in the DECLARE CURSOR statement.";
         return Err(Error::new(153, text, at));
@@ -103,6 +103,31 @@ fn refuse_options(options: &[CursorOption], before: usize, at: Position) -> Resu
         }
     }
     Ok(())
+}
+
+/// Refuses FOR UPDATE and FOR READ ONLY beside options that say the opposite, or how rows are locked.
+fn refuse_access(options: &[CursorOption], access: Option<&Access>, at: Position) -> Result<(), Error> {
+    use CursorOption::{FastForward, Insensitive, Optimistic, ReadOnly, ScrollLocks, Static};
+    let found = |of: &[CursorOption]| options.iter().find(|option| of.contains(option)).map(|one| word(*one));
+    match access {
+        Some(Access::Update(_)) => match found(&[Static, Insensitive, FastForward, ReadOnly]) {
+            None => Ok(()),
+            Some(option) => {
+                let text = format!("Conflicting cursor options {option} and FOR UPDATE.");
+                Err(Error::new(1048, text, at))
+            }
+        },
+        Some(Access::ReadOnly) if found(&[ReadOnly, ScrollLocks, Optimistic]).is_some() => {
+            let text = "FOR UPDATE or FOR READ ONLY cannot be specified beside READ_ONLY, SCROLL_LOCKS or OPTIMISTIC.";
+            Err(Error::new(1058, text, at))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn word(option: CursorOption) -> String {
+    let named = OPTIONS.iter().find(|(_, known)| *known == option);
+    named.map_or(String::new(), |(word, _)| word.to_uppercase())
 }
 
 fn cursor_options(parser: &mut Parser<'_>, options: &mut Vec<CursorOption>) {

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::facts::database_options;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
+use std::collections::BTreeSet;
 
 /// The reason for which an option of a database is refused.
 const NO_SUCH_SETTING: &str = "PostgreSQL has no such setting, and it would have an effect";
@@ -155,12 +156,24 @@ fn create_bindable(parser: &mut Parser<'_>, start: usize) -> Result<StatementKin
     let (kind, what) = if is_rule { (ObjectKind::Rule, "RULE") } else { (ObjectKind::Default, "DEFAULT") };
     procedure::begins_batch(parser, start, Mode::Create, what)?;
     parser.at += 1;
+    let at = parser.position();
     let name = names::object_name(parser)?;
     parser.expect_word("as")?;
     let begins = parser.at;
     let value = if is_rule { expression::condition(parser)? } else { expression::value(parser)? };
+    if parser.dialect.is_strict && matches!(value, Expression::Subquery(_)) {
+        return Err(Error::no_subquery(value.at()));
+    }
     let variables = parser.tokens[begins..parser.at].iter().filter(|token| token.kind == TokenKind::Variable);
-    let variable = variables.map(|token| token.value.to_lowercase()).next();
+    let variables: BTreeSet<String> = variables.map(|token| token.value.to_lowercase()).collect();
+    let (number, text) = match variables.len() {
+        0 => (160, "Rule does not contain a variable."),
+        _ => (161, "Rule contains more than one variable."),
+    };
+    if is_rule && parser.dialect.is_strict && variables.len() != 1 {
+        return Err(Error::new(number, text, parser.since(at)));
+    }
+    let variable = variables.into_iter().next();
     if statement::skip_semicolons(parser) || is_rule != variable.is_some() {
         // its text is the whole batch
         return Err(parser.wrong());
@@ -204,7 +217,7 @@ pub(super) fn index_of(
 }
 
 fn view(parser: &mut Parser<'_>, mode: Mode) -> Result<StatementKind, Error> {
-    let name = names::object_name(parser)?;
+    let name = names::module_name(parser, "VIEW")?;
     let columns = if parser.next_is_symbol("(") { names::names_in_parentheses(parser)? } else { Vec::new() };
     if parser.word("with") {
         parser.list(|parser| parser.expect_any(&["schemabinding", "view_metadata"]))?;

@@ -300,6 +300,9 @@ fn postfix(parser: &mut Parser<'_>) -> Result<Expression, Error> {
     loop {
         if parser.word("collate") {
             let collation = names::name(parser)?;
+            if parser.dialect.is_strict && parser.next_is("collate") {
+                return Err(parser.wrong());
+            }
             operand = Expression::Collate { operand: Box::new(operand), collation };
         } else if parser.words(&["at", "time", "zone"]) {
             let zone = Box::new(primary(parser)?);
@@ -338,7 +341,7 @@ fn worded<'t>(parser: &mut Parser<'t>, token: &'t Token<'t>) -> Result<Expressio
         return Ok(Expression::Literal(Literal { value: LiteralValue::Null, number, at: token.at }));
     }
     if token.is("case") {
-        return parser.deeper(case);
+        return parser.nested_case(case);
     }
     if called && token.is_any(&["cast", "try_cast", "convert", "try_convert", "parse", "try_parse"]) {
         return parser.deeper(function::conversion);

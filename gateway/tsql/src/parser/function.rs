@@ -14,7 +14,10 @@ pub(super) fn niladic(token: &Token<'_>) -> Expression {
 /// The rest of a call after the name of the function.
 pub(super) fn call(parser: &mut Parser<'_>, name: ObjectName) -> Result<Expression, Error> {
     let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
-    let call = function_call(parser, name, &of)?;
+    let call = match &*of {
+        "iif" => parser.nested_case(|parser| function_call(parser, name, &of))?,
+        _ => function_call(parser, name, &of)?,
+    };
     Ok(Expression::Function(Box::new(call)))
 }
 

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
+use crate::lexer::TokenKind;
 use crate::tree::Position;
 
 /// Hints of OPTION that only affect the plan, and whether a number follows.
@@ -37,6 +38,14 @@ pub(super) fn plan_hints(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> 
     parser.expect_symbol("(")?;
     loop {
         let at = parser.position();
+        if parser.words(&["use", "hint"]) {
+            parser.in_parentheses(named_hint)?;
+            if parser.symbol(")") {
+                return Ok(max_recursion);
+            }
+            parser.expect_symbol(",")?;
+            continue;
+        }
         let hint: Vec<&str> = std::iter::from_fn(|| {
             let token = parser.peek().filter(|token| !token.is_symbol(",") && !token.is_symbol(")"))?;
             parser.at += 1;
@@ -60,6 +69,32 @@ pub(super) fn plan_hints(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> 
             return Ok(max_recursion);
         }
         parser.expect_symbol(",")?;
+    }
+}
+
+/// A name of `use hint ('name', …)`: those of sys.dm_exec_valid_use_hints, all of which only affect the plan.
+fn named_hint(parser: &mut Parser<'_>) -> Result<(), Error> {
+    const BEGINNINGS: [&str; 11] = [
+        "ABORT_QUERY_EXECUTION",
+        "ALLOW_",
+        "ASSUME_",
+        "DISABLE_",
+        "DISALLOW_",
+        "ENABLE_",
+        "FORCE_DEFAULT_CARDINALITY_ESTIMATION",
+        "FORCE_LEGACY_CARDINALITY_ESTIMATION",
+        "OPTIMIZED_",
+        "QUERY_OPTIMIZER_COMPATIBILITY_LEVEL_",
+        "QUERY_PLAN_PROFILE",
+    ];
+    let token = parser.advance()?;
+    let name = token.value.to_uppercase();
+    match token.kind {
+        TokenKind::Text { .. } if BEGINNINGS.iter().any(|known| name.starts_with(known)) => Ok(()),
+        TokenKind::Text { .. } => {
+            Err(Error::new(10715, format!("'{}' is not a valid hint.", token.value), token.at))
+        }
+        _ => Err(parser.wrong_before()),
     }
 }
 

@@ -23,9 +23,10 @@ mod xml;
 
 use crate::databases::Known;
 use crate::error::Error;
+use crate::facts::outside;
 use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
-use crate::tree::{Parameter, Position, Statement, TableElement, UserType};
+use crate::tree::{Expression, Parameter, Position, Statement, TableElement, UserType};
 use crate::Dialect;
 
 /// The most levels of nested statements, parentheses, queries and operands.
@@ -57,9 +58,19 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
     let mut parser =
         Parser { is_stored: syntax.is_stored, dialect: syntax.dialect, known, ..Parser::of(tokens) };
-    let statements = statement::batch(&mut parser)?;
+    let statements = statement::batch(&mut parser).map_err(|error| named(error, &parser))?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
+}
+
+/// A syntax error in a construct that ringlog does not have names it.
+fn named(error: Error, parser: &Parser<'_>) -> Error {
+    let is_syntax =
+        matches!(error.number, 102 | 156 | 319 | 4145) && !error.text.contains("is not supported");
+    match outside::construct(parser.tokens, parser.at).filter(|_| is_syntax) {
+        Some((what, token)) => Error::refused(&what, "ringlog does not have it", token.at),
+        None => error,
+    }
 }
 
 /// Parses `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
@@ -106,6 +117,8 @@ struct Parser<'t> {
     tokens: &'t [Token<'t>],
     at: usize,
     depth: u32,
+    /// The number of CASE around the current expression.
+    cases: u32,
     /// The number of loops around the current statement.
     loops: u32,
     /// Where the last statement ended.
@@ -121,6 +134,7 @@ impl<'t> Parser<'t> {
             tokens,
             at: 0,
             depth: 0,
+            cases: 0,
             loops: 0,
             ended: 0,
             is_stored: false,
@@ -150,6 +164,11 @@ impl<'t> Parser<'t> {
     fn since(&self, start: Position) -> Position {
         let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         last.map_or(start, |last| start.to(last.at))
+    }
+
+    /// Whether the next token follows a statement that no semicolon has ended.
+    fn follows_unended(&self) -> bool {
+        self.at > 0 && self.ended == self.at && !self.is_stored
     }
 
     fn advance(&mut self) -> Result<&'t Token<'t>, Error> {
@@ -250,6 +269,37 @@ impl<'t> Parser<'t> {
         self.depth += 1;
         let read = read(self);
         self.depth -= 1;
+        read
+    }
+
+    fn demands_plain(&self) -> bool {
+        self.dialect.is_strict && !self.is_stored
+    }
+
+    /// The value of an argument that SQL Server takes as a constant or a variable only.
+    fn plain_value(&mut self) -> Result<Expression, Error> {
+        let is_plain = self.peek().is_some_and(|token| match token.kind {
+            TokenKind::Word(_) => token.is("null"),
+            TokenKind::Symbol => token.is_symbol("-") || token.is_symbol("+"),
+            kind => kind != TokenKind::Name,
+        });
+        match self.demands_plain() {
+            true if is_plain => expression::operand_with_sign(self),
+            true => Err(self.wrong()),
+            false => expression::value(self),
+        }
+    }
+
+    /// Runs `read` one level of CASE deeper; error 125.
+    fn nested_case<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        const DEEPEST_CASE: u32 = 10;
+        if self.cases >= DEEPEST_CASE && self.dialect.is_strict && !self.is_stored {
+            let text = format!("Case expressions may only be nested to level {DEEPEST_CASE}.");
+            return Err(Error::new(125, text, self.position()));
+        }
+        self.cases += 1;
+        let read = self.deeper(read);
+        self.cases -= 1;
         read
     }
 

@@ -96,7 +96,11 @@ fn unpivot(
     for column in &taken {
         demand(columns, &column.column, column.at)?;
         let text = LiteralValue::Text { text: column.column.clone(), national: true };
-        let text = Expression::Literal(Literal { value: text, number: TokenNumber::default(), at });
+        let operand = Expression::Literal(Literal { value: text, number: TokenNumber::default(), at });
+        let target =
+            TypeName { arguments: vec![TypeArgument::Number(128)], ..TypeName::named("nvarchar", at) };
+        let text =
+            Expression::Cast(Box::new(Cast { kind: CastKind::Cast, operand, target, style: None, at }));
         rows.push(vec![text, of_source(&column.column, at)]);
     }
     let is_rest = |name: &&String| !taken.iter().any(|column| name.eq_ignore_ascii_case(&column.column));

@@ -16,16 +16,19 @@ pub(super) fn begins_batch(parser: &Parser<'_>, start: usize, mode: Mode, what: 
         return Ok(());
     }
     let at = parser.tokens.get(start).map(|token| token.at).unwrap_or_default();
-    Err(Error::not_first(mode.action(), what, at))
+    let either = what == "PROCEDURE" && parser.dialect.is_strict;
+    Err(Error::not_first(if either { "create/alter" } else { mode.action() }, what, at))
 }
 
 pub(super) fn procedure(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Result<StatementKind, Error> {
     begins_batch(parser, start, mode, "PROCEDURE")?;
     parser.at += 1;
     let name = procedure_name(parser)?;
+    let name = names::demand_near(parser, name, "PROCEDURE")?;
     names::enter_schema_of(parser, &name);
     let parameters = parameters(parser)?;
     let mut as_owner = None;
+    let begins = parser.at;
     while parser.word("with") {
         parser.list(|parser| {
             let at = parser.position();
@@ -35,6 +38,11 @@ pub(super) fn procedure(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Re
             }
             procedure_option(parser)
         })?;
+    }
+    let options = &parser.tokens[begins..parser.at];
+    if parser.dialect.is_strict && options.iter().filter(|token| token.is("recompile")).count() > 1 {
+        let text = "Option 'RECOMPILE' is specified more than once.";
+        return Err(Error::new(1039, text, parser.position()));
     }
     if parser.next_is("for") {
         let why = "there is no replication of procedures";
@@ -89,8 +97,14 @@ fn procedure_option(parser: &mut Parser<'_>) -> Result<(), Error> {
         let what = format!("with execute as {who}");
         return Err(Error::refused(&what, "a procedure runs as its caller or its owner", at));
     }
-    let what = format!("with {}", parser.advance()?.shown());
-    Err(Error::refused(&what, "a procedure shows its text", at))
+    let option = parser.advance()?;
+    if parser.dialect.is_strict
+        && !option.is_any(&["encryption", "native_compilation", "schemabinding", "view_metadata"])
+    {
+        let text = format!("'{}' is not a recognized option.", option.shown());
+        return Err(Error::new(195, text, at));
+    }
+    Err(Error::refused(&format!("with {}", option.shown()), "a procedure shows its text", at))
 }
 
 fn rest_of_batch(parser: &mut Parser<'_>) -> Result<Vec<Statement>, Error> {
@@ -122,6 +136,11 @@ pub(super) fn parameter(parser: &mut Parser<'_>) -> Result<Parameter, Error> {
     let variable = names::own_variable(parser)?;
     parser.word("as");
     let type_ = names::type_name(parser)?;
+    if parser.dialect.is_strict && type_.name == "cursor" && !parser.next_is("varying") {
+        let text = "Cursor parameters in a stored procedure must be declared with OUTPUT and VARYING options, and they \
+                    must be specified in the order CURSOR VARYING OUTPUT.";
+        return Err(Error::new(1051, text, variable.at));
+    }
     if parser.next_is("varying") {
         return Err(Error::refused("cursor varying", "a procedure gives no cursors", variable.at));
     }
@@ -188,7 +207,7 @@ fn bare_text(parser: &mut Parser<'_>) -> Expression {
 pub(super) fn function(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Result<StatementKind, Error> {
     begins_batch(parser, start, mode, "FUNCTION")?;
     parser.at += 1;
-    let name = names::object_name(parser)?;
+    let name = names::module_name(parser, "FUNCTION")?;
     names::enter_schema_of(parser, &name);
     parser.expect_symbol("(")?;
     parser.at -= 1;
@@ -200,6 +219,13 @@ pub(super) fn function(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Res
     let (returns, body) = match returns {
         None => (Returns::Rows(Box::new(returned_rows(parser)?)), Vec::new()),
         Some(_) if !parser.next_is("begin") => return Err(parser.wrong()),
+        Some(returns) if parser.demands_plain() => {
+            let body = vec![statement::statement(parser)?];
+            if statement::skip_semicolons(parser) {
+                return Err(parser.wrong());
+            }
+            (returns, body)
+        }
         Some(returns) => (returns, rest_of_batch(parser)?),
     };
     let function = CreateFunction { mode, name, parameters, returns, body, options };
@@ -245,7 +271,7 @@ fn function_option(parser: &mut Parser<'_>) -> Result<String, Error> {
 pub(super) fn trigger(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Result<StatementKind, Error> {
     begins_batch(parser, start, mode, "TRIGGER")?;
     parser.at += 1;
-    let name = names::object_name(parser)?;
+    let name = names::module_name(parser, "TRIGGER")?;
     names::enter_schema_of(parser, &name);
     parser.expect_word("on")?;
     let at = parser.position();
@@ -268,6 +294,10 @@ pub(super) fn trigger(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Resu
             "insert" => Ok(TriggerEvent::Insert),
             "update" => Ok(TriggerEvent::Update),
             "delete" => Ok(TriggerEvent::Delete),
+            _ if parser.dialect.is_strict => {
+                let text = format!("'{}' is an invalid event type.", event.value);
+                Err(Error::new(1084, text, event.at))
+            }
             _ => Err(parser.wrong_before()),
         }
     })?;
@@ -287,7 +317,14 @@ pub(super) fn execute(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Err(Error::refused("execute as", "a session has one user", start));
     }
     if parser.symbol("(") {
+        let begins = parser.at;
         let text = expression::value(parser)?;
+        let called = |pair: &&[Token<'_>]| pair[0].is_name() && pair[1].is_symbol("(");
+        if let Some(pair) =
+            parser.tokens[begins..parser.at].windows(2).find(called).filter(|_| parser.demands_plain())
+        {
+            return Err(super::wrong_at(&pair[0]));
+        }
         if parser.next_is_symbol(",") {
             let why = "sp_executesql takes parameters";
             return Err(Error::refused("execute (…, arguments)", why, start));
@@ -313,12 +350,14 @@ pub(super) fn call_statement(parser: &mut Parser<'_>, start: Position) -> Result
     } else {
         None
     };
+    let first = parser.at;
     let procedure = if names::next_is_variable(parser) {
         Err(names::variable(parser)?)
     } else {
         Ok(procedure_name(parser)?)
     };
     let arguments = if at_statement_end(parser) { Vec::new() } else { parser.list(argument)? };
+    refuse_unnamed(parser, &arguments, parser.tokens.get(first))?;
     if parser.next_is("with") && !parser.ahead(1).is_some_and(|next| next.kind == TokenKind::Name) {
         parser.at += 1;
         parser.expect_word("recompile")?;
@@ -336,6 +375,24 @@ pub(super) fn at_statement_end(parser: &Parser<'_>) -> bool {
         TokenKind::Word(_) => token.is_any(&["else", "end", "with"]),
         _ => false,
     }
+}
+
+/// Error 119. ASE takes them.
+fn refuse_unnamed(
+    parser: &Parser<'_>,
+    arguments: &[Argument],
+    procedure: Option<&Token<'_>>,
+) -> Result<(), Error> {
+    let is_behind = |pair: &[Argument]| pair[0].name.is_some() && pair[1].name.is_none();
+    // of others it is found when they are called
+    let is_asked = parser.dialect.is_strict && procedure.is_some_and(|token| token.is("sp_executesql"));
+    let Some(place) = arguments.windows(2).position(is_behind).filter(|_| is_asked) else { return Ok(()) };
+    let text = format!(
+        "Must pass parameter number {} and subsequent parameters as '@name = value'. After the form '@name = value' has \
+         been used, all subsequent parameters must be passed in the form '@name = value'.",
+        place + 2
+    );
+    Err(Error::new(119, text, arguments[place + 1].at))
 }
 
 fn argument(parser: &mut Parser<'_>) -> Result<Argument, Error> {

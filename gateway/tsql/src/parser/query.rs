@@ -39,10 +39,18 @@ pub(super) fn query_after(
     let body = combined(parser, first)?;
     let order_by = if parser.next_is("order") { order_by(parser)? } else { Vec::new() };
     let (mut offset, mut fetch) = (None, None);
+    let fetches = |parser: &Parser<'_>| {
+        parser.next_is("fetch") && parser.ahead(1).is_some_and(|next| next.is_any(&["next", "first"]))
+    };
+    let is_late = fetches(parser) && parser.ahead(3).is_some_and(|token| token.is_any(&["row", "rows"]));
+    if parser.dialect.is_strict && !order_by.is_empty() && is_late {
+        let text = "Invalid usage of the option next in the FETCH statement.";
+        return Err(Error::new(153, text, parser.position()));
+    }
     if !order_by.is_empty() && parser.word("offset") {
         offset = Some(expression::value(parser)?);
         parser.expect_any(&["row", "rows"])?;
-        if parser.next_is("fetch") && parser.ahead(1).is_some_and(|next| next.is_any(&["next", "first"])) {
+        if fetches(parser) {
             parser.at += 2;
             fetch = Some(expression::value(parser)?);
             parser.expect_any(&["row", "rows"])?;
@@ -192,6 +200,11 @@ fn grouping_set(parser: &mut Parser<'_>) -> Result<Grouping, Error> {
 
 /// `a`, `(a, b)`, `()`
 fn grouped_values(parser: &mut Parser<'_>) -> Result<Grouping, Error> {
+    let at = parser.position();
+    if parser.dialect.is_strict && parser.next_is_symbol("(") && parser.ahead_is(1, "select") {
+        let text = "Cannot use an aggregate or a subquery in an expression used for the group by list of a GROUP BY clause.";
+        return Err(Error::new(144, text, at));
+    }
     let start = parser.at;
     if parser.symbol("(") {
         if parser.symbol(")") {

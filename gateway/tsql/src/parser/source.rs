@@ -8,8 +8,20 @@ use crate::lexer::Token;
 use crate::tree::{JoinKind, Locks, Name, ObjectName, Query, QueryBody, TableSource};
 
 /// Hints without effect here.
-const HARMLESS: [&str; 7] =
-    ["nolock", "readuncommitted", "readcommitted", "readcommittedlock", "rowlock", "paglock", "noexpand"];
+const HARMLESS: [&str; 9] = [
+    "nolock",
+    "readuncommitted",
+    "readcommitted",
+    "readcommittedlock",
+    "rowlock",
+    "paglock",
+    "noexpand",
+    "forceseek",
+    "forcescan",
+];
+/// SQL Server's others.
+const REFUSED: [&str; 6] =
+    ["ignore_constraints", "ignore_triggers", "keepdefaults", "keepidentity", "repeatableread", "snapshot"];
 const LOCKING: [&str; 8] =
     ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable", "nowait"];
 /// Hints that prevent others from inserting matching rows, or from writing to the whole table.
@@ -188,12 +200,15 @@ fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> 
         let rows = parser.list(|parser| parser.in_parentheses(change::value_or_default))?;
         parser.expect_symbol(")")?;
         Query::of(QueryBody::Values(rows), parser.since(start))
-    } else if opens_query(parser) {
+    } else if opens_query(parser) && !opens_join(parser) {
         query::subquery(parser)?
     } else {
         parser.at += 1;
         let source = table_source(parser)?;
         parser.expect_symbol(")")?;
+        if parser.dialect.is_strict && matches!(source, TableSource::Table { .. }) {
+            return Err(parser.wrong_before());
+        }
         return Ok(source);
     };
     let alias = table_alias(parser)?;
@@ -205,6 +220,25 @@ fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> 
 pub(super) fn opens_query(parser: &Parser<'_>) -> bool {
     let opened = parser.tokens[parser.at..].iter().take_while(|token| token.is_symbol("(")).count();
     opened > 0 && parser.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
+}
+
+/// Whether the following parentheses contain a query in parentheses with a name, to which others are joined.
+fn opens_join(parser: &Parser<'_>) -> bool {
+    let mut depth = 0_u32;
+    for (ahead, token) in parser.tokens[parser.at + 1..].iter().enumerate() {
+        depth += u32::from(token.is_symbol("("));
+        if token.is_symbol(")") {
+            depth = depth.saturating_sub(1);
+            let next = parser.ahead(ahead + 2);
+            if depth == 0 {
+                return next.is_some_and(|next| next.is("as") || next.is_name() && begins_no_statement(next));
+            }
+        }
+        if depth == 0 {
+            return false;
+        }
+    }
+    false
 }
 
 pub(super) fn alias_columns(parser: &mut Parser<'_>, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
@@ -282,6 +316,11 @@ fn hints(parser: &mut Parser<'_>, of: Hinted) -> Result<Locks, Error> {
             locks.table = true;
         } else if token.is_any(&HARMLESS) {
             reads_all |= token.is_any(&["nolock", "readuncommitted"]);
+        } else if parser.dialect.is_strict && !token.is_any(&REFUSED) {
+            let text = format!("\"{}\" is not a recognized table hints option. If it is intended as a parameter to a \
+                                table-valued function or to the CHANGETABLE function, ensure that your database compatibility \
+                                mode is set to 90.", token.value);
+            return Err(Error::new(321, text, token.at));
         } else {
             let what = format!("with ({})", token.shown());
             return Err(Error::refused(&what, WHY, token.at));

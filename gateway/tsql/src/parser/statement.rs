@@ -80,7 +80,7 @@ fn statement_kind(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
 /// A statement that begins with a keyword; None if the word begins none.
 fn worded_statement(parser: &mut Parser<'_>, token: &Token<'_>) -> Result<Option<StatementKind>, Error> {
     let word = token.value.to_ascii_lowercase();
-    if let Some(message) = without_effect(parser, &word) {
+    if let Some(message) = without_effect(parser, &word)? {
         return Ok(Some(message));
     }
     let read: fn(&mut Parser<'_>) -> Result<StatementKind, Error> = match &*word {
@@ -128,10 +128,22 @@ fn worded_statement(parser: &mut Parser<'_>, token: &Token<'_>) -> Result<Option
 }
 
 /// The message of a statement without effect, which ends where the next one begins.
-fn without_effect(parser: &mut Parser<'_>, word: &str) -> Option<StatementKind> {
+fn without_effect(parser: &mut Parser<'_>, word: &str) -> Result<Option<StatementKind>, Error> {
     let is_next = |words: &[&str]| (1..).zip(words).all(|(ahead, word)| parser.ahead_is(ahead, word));
-    let (words, message) = without_effect::beginning_with(word).find(|(words, _)| is_next(words))?;
+    let found = without_effect::beginning_with(word).find(|(words, _)| is_next(words));
+    let Some((words, message)) = found else { return Ok(None) };
     let at = parser.position();
+    let priority =
+        parser.ahead(2).filter(|_| words.contains(&"deadlock_priority") && parser.dialect.is_strict);
+    let is_priority = |token: &Token<'_>| match token.kind {
+        TokenKind::Variable => true,
+        TokenKind::Integer => token.value.parse::<u32>().is_ok_and(|number| number <= 10),
+        _ => token.is_any(&["low", "normal", "high"]) || token.is_symbol("-"),
+    };
+    if priority.is_some_and(|token| !is_priority(token)) {
+        let text = "SET DEADLOCK_PRIORITY takes LOW, NORMAL, HIGH, or an integer from -10 to 10.";
+        return Err(Error::new(2755, text, at).with_severity(16));
+    }
     parser.at += 1 + words.len();
     let mut open = 0_u32;
     while open > 0 && !parser.at_end() || !procedure::at_statement_end(parser) || parser.next_is("with") {
@@ -142,7 +154,7 @@ fn without_effect(parser: &mut Parser<'_>, word: &str) -> Option<StatementKind> 
             parser.at += 1;
         }
     }
-    Some(nothing_changed(parser, at, message))
+    Ok(Some(nothing_changed(parser, at, message)))
 }
 
 /// Replaces a statement without effect that began at this position.
@@ -279,17 +291,29 @@ fn waitfor(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Err(Error::refused("waitfor (…)", "there are no queues of messages", line));
     }
     if parser.word("time") {
-        return expression::value(parser).map(StatementKind::WaitforTime);
+        return waited(parser).map(StatementKind::WaitforTime);
     }
     parser.expect_word("delay")?;
-    expression::value(parser).map(StatementKind::WaitforDelay)
+    waited(parser).map(StatementKind::WaitforDelay)
+}
+
+/// SQL Server takes a text or a variable, and no number.
+fn waited(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    match parser.peek() {
+        Some(token) if token.kind == TokenKind::Integer && parser.dialect.is_strict => Err(parser.wrong()),
+        _ => parser.plain_value(),
+    }
 }
 
 // --- messages ---
 
 fn print(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     parser.at += 1;
+    let at = parser.position();
     let text = expression::value(parser)?;
+    if parser.dialect.is_strict && matches!(text, Expression::Subquery(_)) {
+        return Err(Error::no_subquery(at));
+    }
     let arguments = if parser.symbol(",") { parser.list(expression::value)? } else { Vec::new() };
     Ok(StatementKind::Print { text, arguments })
 }
@@ -331,7 +355,7 @@ fn raised_number(parser: &mut Parser<'_>) -> Result<crate::tree::Expression, Err
 }
 
 fn raiserror_with_severity(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
-    let mut values = parser.in_parentheses(expression::value)?.into_iter();
+    let mut values = parser.in_parentheses(Parser::plain_value)?.into_iter();
     let (Some(message), Some(severity), Some(state)) = (values.next(), values.next(), values.next()) else {
         return Err(parser.wrong());
     };
@@ -350,6 +374,10 @@ fn raiserror_with_severity(parser: &mut Parser<'_>) -> Result<StatementKind, Err
 }
 
 fn throw(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
+    // SQL Server, "THROW": a semicolon ends the statement before it
+    if parser.dialect.is_strict && parser.follows_unended() {
+        return Err(parser.wrong());
+    }
     parser.at += 1;
     if !expression::begins_expression(parser) || begins_label(parser) {
         return Ok(StatementKind::Throw(None));

@@ -38,6 +38,9 @@ pub fn create(
     settings: &Settings,
 ) -> Result<Created, Error> {
     let header = header(&create.name, &create.parameters, line, scope)?;
+    if scope.dialect.is_strict {
+        refuse_effects(text)?;
+    }
     if let Some(at) = lexer::temporary_name(text)? {
         let text = "Cannot access temporary tables from within a function.";
         return Err(Error::new(2772, text, at).with_severity(16));
@@ -145,6 +148,22 @@ fn table(
     Ok((header.created(create.mode, &definition, source), writer.asked()))
 }
 
+/// Error 443: functions whose next value depends on this one.
+fn refuse_effects(text: &str) -> Result<(), Error> {
+    let tokens = lexer::read(text)?;
+    let has_effect = |pair: &&[lexer::Token<'_>]| {
+        pair[0].is_any(&["newid", "newsequentialid", "rand"]) && pair[1].is_symbol("(")
+    };
+    match tokens.windows(2).find(has_effect) {
+        None => Ok(()),
+        Some(pair) => {
+            let name = pair[0].value.to_lowercase();
+            let text = format!("Invalid use of a side-effecting operator '{name}' within a function.");
+            Err(Error::new(443, text, pair[0].at).with_severity(16))
+        }
+    }
+}
+
 /// Refuses statements that a function must not contain.
 fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
     for statement in tree::every(body) {
@@ -170,7 +189,7 @@ fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
             Tree::Return(Some(_)) => return Err(Error::returns_a_value(statement.at)),
             Tree::Return(None) => {
                 let text = "RETURN statements in scalar valued functions must include an argument.";
-                return Err(Error::new(456, text, statement.at));
+                return Err(Error::new(1075, text, statement.at));
             }
             Tree::Insert(_) => "INSERT",
             Tree::Update(_) => "UPDATE",
@@ -280,6 +299,15 @@ fn rows(
             place + 1
         );
         return Err(Error::new(4514, text, query.at).with_severity(16));
+    }
+    let named = written.columns.iter().flatten().map(|title| title.text.as_str());
+    if let Some(name) = bind::named_twice(named).filter(|_| scope.dialect.is_strict) {
+        let text = format!(
+            "Column names in each view or function must be unique. Column name '{name}' in view or function '{}' is specified \
+             more than once.",
+            create.name.name
+        );
+        return Err(Error::new(4506, text, query.at).with_severity(16));
     }
     let source = text.trim();
     let declared = inside.map(|inside| inside.declared(&noted)).unwrap_or_default();

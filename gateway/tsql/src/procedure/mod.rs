@@ -39,6 +39,7 @@ pub use trigger::create as create_trigger;
 
 use crate::digest;
 use crate::error::Error;
+use crate::facts::errors;
 use crate::facts::type_names;
 use crate::facts::types::{self, Type};
 use crate::lexer;
@@ -110,6 +111,8 @@ pub fn create(
     let written = compiled(create, &header, text, scope, settings, &mut asked);
     let (definition, notice) = match written {
         Ok(definition) => (definition, None),
+        // SQL Server finds them at the creation where the table is there
+        Err(error) if scope.dialect.is_strict && errors::is_of_names(error.number) => return Err(error),
         Err(refusal) => {
             let notice = interpreted::notice(&header, &refusal);
             // procedures of this schema are PostgreSQL's
