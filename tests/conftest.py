@@ -15,6 +15,7 @@ from typing import Any
 
 import left_there
 import leftovers
+import prepared_python
 import psycopg
 import pytest
 import sqlalchemy
@@ -40,9 +41,11 @@ LONG = ("batches", "loadtest", "loader", "machines", "plant", "releases", "demo"
 SEED = "TEST_SEED"
 USUAL_SEED = "1"
 
-# The same examples at each run, without a time limit, which a busy machine exceeds. Other examples: pytest
-# --hypothesis-profile=default
-settings.load_profile("ci")
+# The same examples at each run, without a time limit, which a busy machine exceeds; `make nightly` has more
+# and new ones.
+settings.register_profile("core", settings.get_profile("ci"), max_examples=40)
+settings.register_profile("nightly", settings.get_profile("ci"), max_examples=150, derandomize=False)
+settings.load_profile("core")
 
 # The tests start hundreds of Python programs, each of which would compile ringlog's modules again, and each
 # worker the tests: containers disable Python's cache, to remain small.
@@ -112,6 +115,7 @@ def nothing_left() -> Iterator[None]:
     """No process survives the tests. This fixture comes first, so that it ends after all servers."""
     leftovers.mark()
     yield
+    prepared_python.end()
     left = leftovers.leftovers()
     assert not left, "\n".join(left)
 
@@ -158,6 +162,8 @@ def scratch_postgres(temporary_directory: Path) -> Iterator[Postgres]:
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as administrator:
             administrator.execute("alter system set fsync = off")
+            # its many databases would have a process of it every few seconds
+            administrator.execute("alter system set autovacuum = off")
             administrator.execute("select pg_reload_conf()")
         yield postgres
 

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from servers import RINGLOG, free_port
+from prepared_python import RINGLOG, Command
+
+from servers import free_port
 from waiting import PATIENCE, wait_until
 
 
@@ -41,7 +43,7 @@ def mirroring(folder: Path, old: str, new: str) -> Iterator[RunningMirror]:
     report, metrics = folder / "report.jsonl", free_port()
     command = [RINGLOG, "mirror", "--listen", "127.0.0.1:0", "--old", f"tds://{old}", "--new", f"tds://{new}"]
     command += ["--report", str(report), "--metrics", f"127.0.0.1:{metrics}"]
-    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+    with Command([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             host, port = process.stdout.readline().removeprefix("mirror on ").split(": ")[0].rsplit(":", 1)

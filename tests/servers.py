@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import psycopg
 import pymssql
 import sqlalchemy
 from places import new_folder
+from prepared_python import RINGLOG, Command
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -29,10 +29,10 @@ from ringlog.schema.installing.install import install
 from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.embedded.settings import OPERATOR, MiB
 from ringlog.server.logins import Right, add_login
+from waiting import wait_until
 
 TEST_MEMORY = 512 * MiB
 FACILITY = Path(__file__).with_name("facility.toml")
-RINGLOG = Path(sys.executable).with_name("ringlog")
 
 
 def run(
@@ -53,7 +53,17 @@ def ringlog(
     *arguments: str | Path, stdin: str = "", timeout: float = 200, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs the command `ringlog` to its end."""
-    return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
+    words = [str(word) for word in (RINGLOG, *arguments)]
+    pipe = subprocess.PIPE
+    with Command(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=os.environ | environment
+    ) as process:
+        try:
+            output, errors = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
 
 # Each of several workers (pytest-xdist) has its own range of ports, outside the range that programs choose
@@ -150,8 +160,8 @@ class RunningServer:
 @cache
 def _prepared_data(facility: Path | None) -> Path:
     """A data directory with the two logins, and ringlog's objects for this facility or for every one, made
-    once per run: a copy takes a tenth of the time. The tests' data need not survive a crash of the machine:
-    PostgreSQL does not wait for the disk."""
+    once per run: a copy takes a tenth of the time. The tests' data need not survive a crash of the machine,
+    nor an attack on their passwords, each login of which takes milliseconds of CPU."""
     folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
     postgres = Postgres(folder / "data")
@@ -163,11 +173,22 @@ def _prepared_data(facility: Path | None) -> Path:
         administrator = sqlalchemy.create_engine(sqlalchemy_url(postgres.conninfo()))
         none = Facility("none", "UTC", ())
         install(administrator, none if facility is None else load_facility(facility), [install_tsql])
-        administrator.dispose()
         if facility is None:
+            (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\nscram_iterations = 1\n")
+            with administrator.connect() as connection:
+                connection.execute(sqlalchemy.text("select pg_reload_conf()"))
+            wait_until(lambda: _setting(administrator, "scram_iterations") == "1")
             add_logins(postgres.conninfo())
-    (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\n")
+        # otherwise autovacuum does it in every copy
+        with administrator.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sqlalchemy.text("vacuum (analyze)"))
+        administrator.dispose()
     return postgres.data
+
+
+def _setting(administrator: sqlalchemy.Engine, name: str) -> object:
+    with administrator.connect() as connection:
+        return connection.execute(sqlalchemy.text(f"show {name}")).scalar()
 
 
 @contextmanager
@@ -191,9 +212,7 @@ def serving(
     log = data.with_name(data.name + ".stderr")
     with (
         log.open("w") as errors,
-        subprocess.Popen(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, text=True
-        ) as process,
+        Command([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
         try:
             host, port = address_of(process, log)
@@ -211,7 +230,7 @@ def serving_external(dsn: str, log: Path, *options: str | Path) -> Iterator[tupl
     command = [RINGLOG, "serve", "--listen", "127.0.0.1:0", *options]
     with (
         log.open("w") as errors,
-        subprocess.Popen(
+        Command(
             [str(word) for word in command],
             stdout=subprocess.PIPE,
             stderr=errors,

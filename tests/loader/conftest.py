@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
+from prepared_python import RINGLOG, Command
 from psycopg import sql
 
 from ringlog.clients import Address
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import load_facility
-from servers import RINGLOG, RunningServer, serving
+from servers import RunningServer, serving
 
 FACILITY = Path(__file__).with_name("facility.toml")
 
@@ -90,7 +91,7 @@ def load(quick_server: RunningServer, address: Address, spool: Path) -> Iterator
     started: list[Load] = []
 
     def start(*options: str | Path) -> Load:
-        process = subprocess.Popen(
+        process = Command(
             [RINGLOG, "load", "--facility", FACILITY, "--url", str(address), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

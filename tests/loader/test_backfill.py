@@ -19,13 +19,14 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prepared_python import RINGLOG, Command
 
 from ringlog.loader import imports
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.blocks import File
 from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table
-from servers import RINGLOG, RunningServer, free_port, ringlog
+from servers import RunningServer, free_port, ringlog
 from waiting import wait_until
 
 from .conftest import FACILITY
@@ -42,19 +43,9 @@ def backfill(quick_server: RunningServer) -> Backfill:
 
     def start(source: str, *options: str) -> subprocess.Popen[str]:
         url = f"postgresql://{quick_server.writer.user}@127.0.0.1:{quick_server.postgres_port}/ringlog"
-        return subprocess.Popen(
-            [
-                RINGLOG,
-                "load",
-                "--backfill",
-                "--facility",
-                FACILITY,
-                "--url",
-                url,
-                "--source",
-                source,
-                *options,
-            ],
+        words = ("load", "--backfill", "--facility", FACILITY, "--url", url, "--source", source)
+        return Command(
+            [RINGLOG, *words, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

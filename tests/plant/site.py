@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 import httpx
 import psycopg
 import pymssql
+from prepared_python import RINGLOG, Command
 
 from plant.model import Table, Values, facility, monday, tables
 from plant.sample_model import FACILITY, WAVES
-from servers import RINGLOG, Login, RunningServer, free_port, ringlog, serving
+from servers import Login, RunningServer, free_port, ringlog, serving
 from waiting import wait_until
 
 Step = tuple[str, int]
@@ -84,7 +85,7 @@ class Site:
         """Starts a command that runs during writing; two of them do not overlap."""
         self._settle()
         self.running.append(
-            subprocess.Popen(
+            Command(
                 [str(RINGLOG), *words, "--data", str(self.server.data)],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
