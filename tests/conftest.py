@@ -30,7 +30,7 @@ from ringlog.schema.installing.install import Part, install
 from ringlog.schema.relations.partitions import Week
 from ringlog.server.embedded.account import system_account
 from ringlog.server.embedded.postgres import Postgres
-from servers import TEST_MEMORY, RunningServer, free_port, serving, set_path, sqlalchemy_url
+from servers import PREPARED, TEST_MEMORY, RunningServer, free_port, serving, set_path, sqlalchemy_url
 
 # Folders with the longest files, or whose files belong together: with several workers they begin first, so
 # that none remains for a single worker at the end.
@@ -59,9 +59,20 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
         signal.signal(number, handler)
 
 
+_own_folders: list[str] = []
+
+
 def pytest_configure() -> None:
-    # workers inherit it, so that all have the same order of tests
+    # workers inherit these: all have the same order of tests, and copy the same data
     os.environ.setdefault(SEED, USUAL_SEED)
+    if PREPARED not in os.environ:
+        os.environ[PREPARED] = str(new_folder("prepared"))
+        _own_folders.append(os.environ[PREPARED])
+
+
+def pytest_unconfigure() -> None:
+    while _own_folders:
+        shutil.rmtree(_own_folders.pop())
 
 
 def pytest_report_header() -> str:

@@ -169,8 +169,8 @@ def _forked(control: socket.socket) -> dict[str, Any]:
             if process == 0:
                 for number, file in enumerate(files[:3]):
                     os.dup2(file, number)
-                control.detach()
-                os.closerange(3, 1 + max([*files, *running, *(told for _, told in running.values()), ready]))
+                told = [told for _, told in running.values()]
+                os.closerange(3, 1 + max([control.detach(), *files, *running, *told]))
                 return dict(json.loads(request))
             for file in files[:3]:
                 os.close(file)

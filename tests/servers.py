@@ -1,6 +1,7 @@
 """Programs and servers for the tests."""
 
 import atexit
+import fcntl
 import os
 import random
 import shutil
@@ -157,16 +158,40 @@ class RunningServer:
         )
 
 
+PREPARED = "TEST_PREPARED"
+"""the environment variable with the folder of prepared data, which the workers of a run share"""
+
+
+@cache
+def _prepared_folder() -> Path:
+    if shared := os.environ.get(PREPARED):
+        return Path(shared)
+    folder = new_folder("prepared")
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
 @cache
 def _prepared_data(facility: Path | None) -> Path:
     """A data directory with the two logins, and ringlog's objects for this facility or for every one, made
     once per run: a copy takes a tenth of the time. The tests' data need not survive a crash of the machine,
     nor an attack on their passwords, each login of which takes milliseconds of CPU."""
-    folder = new_folder("prepared")
-    atexit.register(shutil.rmtree, folder)
-    postgres = Postgres(folder / "data")
-    if facility is not None:
-        subprocess.run(["cp", "-a", _prepared_data(None), postgres.data], check=True)
+    empty = None if facility is None else _prepared_data(None)
+    folder = _prepared_folder() / ("none" if facility is None else facility.stem)
+    with (_prepared_folder() / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            folder.chmod(0o755)
+            _prepare(Postgres(folder / "data"), facility, empty)
+            (folder / "made").touch()
+    return folder / "data"
+
+
+def _prepare(postgres: Postgres, facility: Path | None, empty: Path | None) -> None:
+    if empty is not None:
+        subprocess.run(["cp", "-a", empty, postgres.data], check=True)
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         if facility is None:
             postgres.make_database()
@@ -183,7 +208,6 @@ def _prepared_data(facility: Path | None) -> Path:
         with administrator.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(sqlalchemy.text("vacuum (analyze)"))
         administrator.dispose()
-    return postgres.data
 
 
 def _setting(administrator: sqlalchemy.Engine, name: str) -> object:
