@@ -62,7 +62,7 @@ create or replace function tsql.bad_style(style integer, type_ text) returns tex
 language plpgsql immutable
 as $$
 begin
-  if type_ = 'date' and style in (8, 14, 24, 108, 114)
+  if type_ = 'date' and style in (8, 24, 108)
     or type_ = 'time' and style in (1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 23, 101, 102, 103, 104, 105, 106, 107, 110, 111, 112) then
     perform tsql.fail(8114, format('Error converting data type %s to varchar.', type_));
   end if;

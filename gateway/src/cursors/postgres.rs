@@ -83,6 +83,10 @@ pub fn is_taken(interrupt: &Interrupt) -> bool {
 }
 
 pub fn no_such_cursor(name: &str) -> ServerMessage {
+    if name.starts_with('@') {
+        let text = format!("The variable '{name}' does not currently have a cursor allocated to it.");
+        return ServerMessage::error(16950, 16, text);
+    }
     ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
 }
 

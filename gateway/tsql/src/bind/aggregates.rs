@@ -24,6 +24,11 @@ pub fn window(
     name: &str,
     line: u32,
 ) -> Result<Over, Error> {
+    if rule == Rule::StringAgg && binder.dialect().is_strict {
+        let text =
+            format!("The function '{name}' is not a valid windowing function, and cannot be used with the OVER clause.");
+        return Err(Error::new(4113, text, line));
+    }
     let mut partition_by = Vec::with_capacity(window.partition_by.len());
     for part in &window.partition_by {
         partition_by.push(expressions::value(binder, part)?.sql);

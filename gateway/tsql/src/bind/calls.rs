@@ -8,7 +8,8 @@ use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
 use crate::facts::{arguments, variants};
 use crate::postgres::{Over, Scalar};
-use crate::tree::{Expression, FunctionCall};
+use crate::schema::Signature;
+use crate::tree::{Expression, FunctionCall, ObjectName};
 use crate::Dialect;
 
 /// A function call being translated.
@@ -120,4 +121,43 @@ impl CallBinder<'_, '_, '_> {
     pub fn fail(&self, number: i32, text: impl Into<String>) -> Error {
         Error::new(number, text, self.line).with_severity(16)
     }
+}
+
+/// The function by its name in SQL, and what SQL Server says of a call of one of T-SQL: without its schema (195), as rows or not (208, 4121), without all of
+/// its arguments, for which DEFAULT may stand (313, 8144).
+pub fn demanded(
+    binder: &Binder<'_>,
+    name: &ObjectName,
+    function: String,
+    given: usize,
+    are_rows: bool,
+) -> Result<String, Error> {
+    let known = binder.scope.function(&function).filter(|_| binder.dialect().refuses_unknown_functions);
+    let Some([signature @ Signature { gives_rows: Some(gives_rows), .. }]) =
+        known.as_ref().map(|known| &*known.signatures)
+    else {
+        return Ok(function);
+    };
+    let shown = name.shown();
+    let (number, text) = match (are_rows, gives_rows) {
+        (false, true) => (
+            4121,
+            format!(
+                "Cannot find either column \"{}\" or the user-defined function or aggregate \"{shown}\", or the name is ambiguous.",
+                shown.split('.').next().unwrap_or_default()
+            ),
+        ),
+        (true, false) => (208, format!("Invalid object name '{shown}'.")),
+        (false, false) if name.owner.is_empty() => {
+            (195, format!("'{}' is not a recognized built-in function name.", name.name))
+        }
+        _ if given < signature.takes.len() => {
+            (313, format!("An insufficient number of arguments were supplied for the procedure or function {shown}."))
+        }
+        _ if given > signature.takes.len() => {
+            (8144, format!("Procedure or function {shown} has too many arguments specified."))
+        }
+        _ => return Ok(function),
+    };
+    Err(Error::new(number, text, name.at).with_severity(16))
 }

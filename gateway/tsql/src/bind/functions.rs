@@ -1,7 +1,7 @@
 //! Functions: each by its rule (`facts::functions`).
 
 use super::binder::Binder;
-use super::calls::CallBinder;
+use super::calls::{self, CallBinder};
 use super::sequence::refuse_next_value;
 use super::value::{carried, common, converted, implicit, Constant, Value};
 use super::walk;
@@ -51,10 +51,6 @@ pub fn function(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<Value,
             return Err(Error::new(10753, text, line));
         }
         (None, _) => None,
-        (Some(_), Some(Rule::StringAgg)) if binder.dialect().is_strict => {
-            let text = format!("The function '{name}' is not a valid windowing function, and cannot be used with the OVER clause.");
-            return Err(Error::new(4113, text, line));
-        }
         (Some(window), Some(rule)) if is_aggregate || rule.is_ranking() => {
             Some(aggregates::window(binder, window, rule, &name, line)?)
         }
@@ -145,48 +141,7 @@ pub fn passed_on_of(
     if let Some(first) = first {
         *first = owned(binder, name, std::mem::replace(first, Scalar::Null))?;
     }
-    let function = parts.join(".");
-    demand_call(binder, name, &function, arguments.len(), are_rows)?;
-    Ok((function, values, types))
-}
-
-/// What SQL Server says of a call of a function of T-SQL: without its schema (195), as rows or not (208, 4121), without all of
-/// its arguments, for which DEFAULT may stand (313, 8144).
-fn demand_call(
-    binder: &Binder<'_>,
-    name: &ObjectName,
-    function: &str,
-    given: usize,
-    are_rows: bool,
-) -> Result<(), Error> {
-    let known = binder.scope.function(function).filter(|_| binder.dialect().refuses_unknown_functions);
-    let Some([signature @ Signature { gives_rows: Some(gives_rows), .. }]) =
-        known.as_ref().map(|known| &*known.signatures)
-    else {
-        return Ok(());
-    };
-    let shown = name.shown();
-    let (number, text) = match (are_rows, gives_rows) {
-        (false, true) => (
-            4121,
-            format!(
-                "Cannot find either column \"{}\" or the user-defined function or aggregate \"{shown}\", or the name is ambiguous.",
-                shown.split('.').next().unwrap_or_default()
-            ),
-        ),
-        (true, false) => (208, format!("Invalid object name '{shown}'.")),
-        (false, false) if name.owner.is_empty() => {
-            (195, format!("'{}' is not a recognized built-in function name.", name.name))
-        }
-        _ if given < signature.takes.len() => {
-            (313, format!("An insufficient number of arguments were supplied for the procedure or function {shown}."))
-        }
-        _ if given > signature.takes.len() => {
-            (8144, format!("Procedure or function {shown} has too many arguments specified."))
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::new(number, text, name.at).with_severity(16))
+    Ok((calls::demanded(binder, name, parts.join("."), arguments.len(), are_rows)?, values, types))
 }
 
 /// The value if the current database has the function `dbo.name`: PostgreSQL's own functions are not dbo's.

@@ -193,9 +193,9 @@ fn refuse_null_action(elements: &[TableElement]) -> Result<(), Error> {
             matches!(element, TableElement::Column(column) if column.name.is(name) && column.nullable == Some(false))
         })
     };
-    let of_column = elements.iter().filter_map(|element| match element {
-        TableElement::Column(column) => Some((Some(&column.name), column.constraints.as_slice())),
-        TableElement::Constraint(one) => Some((None, std::slice::from_ref(one))),
+    let of_column = elements.iter().map(|element| match element {
+        TableElement::Column(column) => (Some(&column.name), column.constraints.as_slice()),
+        TableElement::Constraint(one) => (None, std::slice::from_ref(one)),
     });
     for (own, constraint) in of_column.flat_map(|(own, all)| all.iter().map(move |one| (own, one))) {
         let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };

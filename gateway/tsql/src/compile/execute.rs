@@ -21,7 +21,10 @@ pub(super) fn execute(compiler: &mut Compiler<'_>, execute: &tree::Execute) -> R
             schema => format!("{schema}.{}", procedure.name),
         },
         Err(variable) => {
-            statement::declared(compiler, variable)?;
+            if statement::declared(compiler, variable)?.is_some_and(|of| !of.is_text()) {
+                let text = "In EXECUTE <procname>, procname can only be a literal or variable of type char, varchar, nchar, or nvarchar.";
+                return Err(Error::new(8199, text, variable.at));
+            }
             variable.name.clone()
         }
     };

@@ -7,7 +7,9 @@ use crate::facts::types;
 use crate::procedure::not_inside;
 use crate::program::{Declaration, Expression, Literal, Settings};
 use crate::resolve::Scope;
-use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree, TableVariable};
+use crate::tree::{
+    self, CreateProcedure, Parameter, SetWord, Statement, StatementKind as Tree, TableVariable,
+};
 use crate::Dialect;
 
 /// A table parameter, and the name of its type.
@@ -84,6 +86,10 @@ pub fn check(statement: &Tree, line: u32) -> Result<(), Error> {
         Tree::Use(_) => {
             let text = "a USE database statement is not allowed in a procedure, function or trigger.";
             Err(Error::new(154, text, line))
+        }
+        Tree::Set(words) if matches!(words.first(), Some(SetWord::Word(word)) if word == "parseonly") => {
+            let text = "Cannot set or reset the 'parseonly' option within a procedure or function.";
+            Err(Error::new(1059, text, line))
         }
         Tree::CreateProcedure(_)
         | Tree::CreateFunction(_)

@@ -369,8 +369,15 @@ fn condition(compiler: &mut Compiler<'_>, condition: &tree::Expression) -> Resul
 /// `function`: the SQL function that converts the value to seconds.
 fn wait(compiler: &mut Compiler<'_>, function: &str, value: &tree::Expression) -> Result<Action, Error> {
     let mut numbered = Numbered::default();
-    let value = bind::value(value, &compiler.scope, &mut numbered, None)?.sql;
-    let sql = selected(&[call(format!("tsql.{function}"), [value])], numbered);
+    let line = value.at();
+    let value = bind::value(value, &compiler.scope, &mut numbered, None)?;
+    if let Some(of) =
+        value.of.filter(|of| matches!(of.name, "date" | "time" | "datetime2" | "datetimeoffset"))
+    {
+        let text = format!("Waitfor delay and waitfor time cannot be of type {}.", of.name);
+        return Err(Error::new(9815, text, line).with_severity(16));
+    }
+    let sql = selected(&[call(format!("tsql.{function}"), [value.sql])], numbered);
     Ok(Action::Wait(crate::program::Expression::Sql(sql)))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     let query = query::query_with(parser, with, start)?;
     let rest = &parser.tokens[begins..parser.at];
     let is_used = |table: &CommonTable| rest.iter().any(|token| table.name.is(&token.value));
-    if parser.dialect.is_strict && !parser.is_stored && !query.with.iter().any(is_used) {
+    if parser.is_strict() && !query.with.iter().any(is_used) {
         return Err(Error::new(422, "Common table expression defined but not used.", start));
     }
     query::with_options(parser, query).map(Box::new).map(StatementKind::Select)
@@ -71,7 +71,7 @@ pub(super) fn insert(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<
     let top = query::top(parser)?;
     parser.word("into");
     let target = target(parser)?;
-    if parser.dialect.is_strict
+    if parser.is_strict()
         && matches!(target, Target::Variable(_))
         && parser.next_is("with")
         && parser.ahead_is_symbol(1, "(")
@@ -288,7 +288,7 @@ pub(super) fn merge(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<S
     let target = target(parser)?;
     let mut locks_table = source::hints_of_change(parser)?;
     let alias = if parser.next_is("using") { None } else { source::table_alias(parser)? };
-    if parser.dialect.is_strict && parser.next_is("with") {
+    if parser.is_strict() && parser.next_is("with") {
         return Err(parser.wrong());
     }
     locks_table |= source::hints_of_change(parser)?;

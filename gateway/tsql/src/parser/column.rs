@@ -40,7 +40,7 @@ pub(super) fn variable_elements<'t>(
     error: impl Fn(&str, Position) -> Error,
 ) -> Result<Vec<TableElement>, Error> {
     let elements = table_elements(parser)?;
-    if parser.dialect.is_strict && !parser.is_stored && parser.tokens[parser.at - 2].is_symbol(",") {
+    if parser.is_strict() && parser.tokens[parser.at - 2].is_symbol(",") {
         return Err(parser.wrong_before());
     }
     let constraints = elements.iter().flat_map(|element| match element {

@@ -68,7 +68,7 @@ pub(super) fn cursor_of(parser: &mut Parser<'_>, name: CursorName) -> Result<Sta
     } else {
         None
     };
-    if parser.dialect.is_strict {
+    if parser.is_strict() {
         refuse_access(&options, access.as_ref(), at)?;
     }
     Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))

@@ -156,7 +156,6 @@ fn create_bindable(parser: &mut Parser<'_>, start: usize) -> Result<StatementKin
     let (kind, what) = if is_rule { (ObjectKind::Rule, "RULE") } else { (ObjectKind::Default, "DEFAULT") };
     procedure::begins_batch(parser, start, Mode::Create, what)?;
     parser.at += 1;
-    let at = parser.position();
     let name = names::object_name(parser)?;
     parser.expect_word("as")?;
     let begins = parser.at;
@@ -171,7 +170,7 @@ fn create_bindable(parser: &mut Parser<'_>, start: usize) -> Result<StatementKin
         _ => (161, "Rule contains more than one variable."),
     };
     if is_rule && parser.dialect.is_strict && variables.len() != 1 {
-        return Err(Error::new(number, text, parser.since(at)));
+        return Err(Error::new(number, text, name.at));
     }
     let variable = variables.into_iter().next();
     if statement::skip_semicolons(parser) || is_rule != variable.is_some() {

@@ -300,7 +300,7 @@ fn postfix(parser: &mut Parser<'_>) -> Result<Expression, Error> {
     loop {
         if parser.word("collate") {
             let collation = names::name(parser)?;
-            if parser.dialect.is_strict && parser.next_is("collate") {
+            if parser.is_strict() && parser.next_is("collate") {
                 return Err(parser.wrong());
             }
             operand = Expression::Collate { operand: Box::new(operand), collation };

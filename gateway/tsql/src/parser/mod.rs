@@ -272,7 +272,8 @@ impl<'t> Parser<'t> {
         read
     }
 
-    fn demands_plain(&self) -> bool {
+    /// SQL Server's refusals apply. A stored text keeps what was accepted before.
+    fn is_strict(&self) -> bool {
         self.dialect.is_strict && !self.is_stored
     }
 
@@ -283,7 +284,7 @@ impl<'t> Parser<'t> {
             TokenKind::Symbol => token.is_symbol("-") || token.is_symbol("+"),
             kind => kind != TokenKind::Name,
         });
-        match self.demands_plain() {
+        match self.is_strict() {
             true if is_plain => expression::operand_with_sign(self),
             true => Err(self.wrong()),
             false => expression::value(self),
@@ -293,7 +294,7 @@ impl<'t> Parser<'t> {
     /// Runs `read` one level of CASE deeper; error 125.
     fn nested_case<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         const DEEPEST_CASE: u32 = 10;
-        if self.cases >= DEEPEST_CASE && self.dialect.is_strict && !self.is_stored {
+        if self.cases >= DEEPEST_CASE && self.is_strict() {
             let text = format!("Case expressions may only be nested to level {DEEPEST_CASE}.");
             return Err(Error::new(125, text, self.position()));
         }

@@ -81,7 +81,7 @@ pub(super) fn module_name(parser: &mut Parser<'_>, what: &str) -> Result<ObjectN
 pub(super) fn demand_near(parser: &Parser<'_>, name: ObjectName, what: &str) -> Result<ObjectName, Error> {
     let names_database =
         parser.tokens[..parser.at].iter().rev().take(5).filter(|token| token.is_symbol(".")).count();
-    match names_database > 1 && !name.is_temporary() && parser.dialect.is_strict && !parser.is_stored {
+    match names_database > 1 && !name.is_temporary() && parser.is_strict() {
         true => {
             let text = format!("'CREATE/ALTER {what}' does not allow specifying the database name as a prefix to the object name.");
             Err(Error::new(166, text, name.at))

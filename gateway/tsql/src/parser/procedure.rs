@@ -219,7 +219,7 @@ pub(super) fn function(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Res
     let (returns, body) = match returns {
         None => (Returns::Rows(Box::new(returned_rows(parser)?)), Vec::new()),
         Some(_) if !parser.next_is("begin") => return Err(parser.wrong()),
-        Some(returns) if parser.demands_plain() => {
+        Some(returns) if parser.is_strict() => {
             let body = vec![statement::statement(parser)?];
             if statement::skip_semicolons(parser) {
                 return Err(parser.wrong());
@@ -321,7 +321,7 @@ pub(super) fn execute(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         let text = expression::value(parser)?;
         let called = |pair: &&[Token<'_>]| pair[0].is_name() && pair[1].is_symbol("(");
         if let Some(pair) =
-            parser.tokens[begins..parser.at].windows(2).find(called).filter(|_| parser.demands_plain())
+            parser.tokens[begins..parser.at].windows(2).find(called).filter(|_| parser.is_strict())
         {
             return Err(super::wrong_at(&pair[0]));
         }

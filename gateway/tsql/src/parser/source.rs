@@ -206,7 +206,7 @@ fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> 
         parser.at += 1;
         let source = table_source(parser)?;
         parser.expect_symbol(")")?;
-        if parser.dialect.is_strict && matches!(source, TableSource::Table { .. }) {
+        if parser.is_strict() && matches!(source, TableSource::Table { .. }) {
             return Err(parser.wrong_before());
         }
         return Ok(source);

@@ -133,8 +133,7 @@ fn without_effect(parser: &mut Parser<'_>, word: &str) -> Result<Option<Statemen
     let found = without_effect::beginning_with(word).find(|(words, _)| is_next(words));
     let Some((words, message)) = found else { return Ok(None) };
     let at = parser.position();
-    let priority =
-        parser.ahead(2).filter(|_| words.contains(&"deadlock_priority") && parser.dialect.is_strict);
+    let priority = parser.ahead(2).filter(|_| words.contains(&"deadlock_priority") && parser.is_strict());
     let is_priority = |token: &Token<'_>| match token.kind {
         TokenKind::Variable => true,
         TokenKind::Integer => token.value.parse::<u32>().is_ok_and(|number| number <= 10),
@@ -311,7 +310,7 @@ fn print(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     parser.at += 1;
     let at = parser.position();
     let text = expression::value(parser)?;
-    if parser.dialect.is_strict && matches!(text, Expression::Subquery(_)) {
+    if parser.is_strict() && matches!(text, Expression::Subquery(_)) {
         return Err(Error::no_subquery(at));
     }
     let arguments = if parser.symbol(",") { parser.list(expression::value)? } else { Vec::new() };
