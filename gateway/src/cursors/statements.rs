@@ -135,7 +135,7 @@ async fn open_cursor(
     let is_filled = cursor.is_filled;
     let scrolls = cursor.scrolls || is_filled;
     let (query, values) = (cursor.query.clone(), cursor.values.clone());
-    let changing = if cursor.changes == Changes::None { None } else { query.with_places() };
+    let changing = if cursor.changes == Changes::None { None } else { query.with_locations() };
     let (query, tables) = match changing {
         Some((with_versions, sources))
             if are_tables(&mut state.procedures.backend, client, sources).await? =>

@@ -221,7 +221,7 @@ struct Variant {
 
 impl Variant {
     fn new(program: &Arc<Program>, reading: &Reading<'_>) -> Variant {
-        let lifted = |index: usize| program.lifted.iter().any(|lifted| lifted.place as usize == index);
+        let lifted = |index: usize| program.lifted.iter().any(|lifted| lifted.index as usize == index);
         let fixed: Vec<_> = (0..reading.literals())
             .filter(|index| !lifted(*index))
             .map(|index| (index, reading.written(index).to_owned()))

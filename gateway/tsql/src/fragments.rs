@@ -89,8 +89,8 @@ pub struct RowSource {
 }
 
 /// The mark of a variable.
-pub fn variable(place: usize) -> String {
-    format!("\0{place}\0")
+pub fn variable(index: usize) -> String {
+    format!("\0{index}\0")
 }
 
 /// The parts of written SQL.
@@ -99,7 +99,7 @@ pub fn split(written: &str) -> Vec<Fragment> {
         _ if number % 2 == 0 => (!part.is_empty()).then(|| Fragment::Text(part.to_owned())),
         "list" => Some(Fragment::ListEnd),
         "query" => Some(Fragment::Query),
-        place => place.parse().ok().map(Fragment::Variable),
+        variable => variable.parse().ok().map(Fragment::Variable),
     };
     written.split('\0').enumerate().filter_map(part).collect()
 }

@@ -67,7 +67,7 @@ pub struct Token<'a> {
     pub value: Cow<'a, str>,
     pub at: Position,
     /// For a literal: the number of literals before it.
-    pub place: u32,
+    pub index: u32,
 }
 
 impl Token<'_> {
@@ -158,8 +158,8 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
 pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(match read(text)?.first() {
         Some(alter) if alter.is("alter") => {
-            let place = alter.at.range();
-            Cow::Owned([&text[..place.start], "CREATE", &text[place.end..]].concat())
+            let word = alter.at.range();
+            Cow::Owned([&text[..word.start], "CREATE", &text[word.end..]].concat())
         }
         _ => Cow::Borrowed(text),
     })
@@ -168,10 +168,10 @@ pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
 /// The ALTER statement for the object of a CREATE statement.
 pub fn as_altered(text: &str) -> Result<String, Error> {
     let tokens = read(text)?;
-    let place = tokens.first().filter(|first| first.is("create")).map_or(0..0, |create| create.at.range());
+    let word = tokens.first().filter(|first| first.is("create")).map_or(0..0, |create| create.at.range());
     // `create or alter` replaces an existing object
     let is_both = tokens.get(1).is_some_and(|or| or.is("or"));
-    Ok(if is_both { text.to_owned() } else { [&text[..place.start], "ALTER", &text[place.end..]].concat() })
+    Ok(if is_both { text.to_owned() } else { [&text[..word.start], "ALTER", &text[word.end..]].concat() })
 }
 
 /// The position of the first name of a temporary table.
@@ -279,7 +279,7 @@ impl<'a> Lexer<'a> {
         }
         let position = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         let at = Position { line, start: position(start), end: position(self.at) };
-        let token = Token { kind, value, at, place: self.literals };
+        let token = Token { kind, value, at, index: self.literals };
         self.literals += u32::from(token.is_literal());
         Ok(Some(token))
     }

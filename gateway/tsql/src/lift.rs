@@ -245,15 +245,15 @@ impl Lifting<'_> {
             _ => return,
         };
         let Some(of) = type_of(&literal.value, negative) else { return };
-        let place = literal.number.0;
+        let index = literal.number.0;
         // a bare word among the arguments of a procedure is a text, but not a literal
-        let written = self.literals.get(place as usize).is_some_and(|start| *start == literal.at.start);
-        let name = format!("#{place}");
-        if !written || self.lifted.iter().any(|lifted| lifted.place == place) {
+        let written = self.literals.get(index as usize).is_some_and(|start| *start == literal.at.start);
+        let name = format!("#{index}");
+        if !written || self.lifted.iter().any(|lifted| lifted.index == index) {
             return;
         }
         let at = literal.at;
-        self.lifted.push(Lifted { name: name.clone(), place, of, negative });
+        self.lifted.push(Lifted { name: name.clone(), index, of, negative });
         *value = Expression::Variable(Variable { name, at });
     }
 }

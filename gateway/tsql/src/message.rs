@@ -121,7 +121,7 @@ fn substitutes(
     variables: &mut dyn Variables,
 ) -> Result<Scalar, Error> {
     let mut numbers = Vec::with_capacity(values.len());
-    for (place, value) in (FIRST_ARGUMENT..).zip(values) {
+    for (number, value) in (FIRST_ARGUMENT..).zip(values) {
         let of = bind::value(value, scope, variables, None)?.of;
         numbers.push(match of.family {
             Family::Integer => Scalar::Boolean(true),
@@ -129,8 +129,9 @@ fn substitutes(
             Family::Binary | Family::Postgres => Scalar::Null,
             _ => {
                 let of = of.name;
-                let text =
-                    format!("Cannot specify {of} data type (parameter {place}) as a substitution parameter.");
+                let text = format!(
+                    "Cannot specify {of} data type (parameter {number}) as a substitution parameter."
+                );
                 return Err(Error::new(2748, text, line).with_severity(16));
             }
         });

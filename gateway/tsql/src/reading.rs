@@ -60,8 +60,8 @@ impl<'t> Reading<'t> {
     }
 
     /// The spelling of the literal with this number.
-    pub fn written(&self, place: usize) -> &str {
-        let token = self.literals.get(place).map(|at| &self.tokens[*at]);
+    pub fn written(&self, index: usize) -> &str {
+        let token = self.literals.get(index).map(|at| &self.tokens[*at]);
         token.and_then(|token| self.text.get(token.at.range())).unwrap_or("")
     }
 
@@ -118,7 +118,7 @@ impl<'t> Reading<'t> {
     /// The values of the program's lifted literals in this text.
     pub fn values(&self, lifted: &[Lifted], dialect: &Dialect) -> Option<Vec<Literal>> {
         let value = |one: &Lifted| {
-            let at = self.literals.get(one.place as usize)?;
+            let at = self.literals.get(one.index as usize)?;
             lift::value(&self.tokens[*at], one, dialect)
         };
         lifted.iter().map(value).collect()
@@ -139,9 +139,9 @@ pub fn declarations(
 ) -> Result<Vec<Declaration>, Error> {
     let mut parameters = parser::parse_parameters(text)?;
     user_types::bind_parameters(&mut parameters, schema, dialect)?;
-    for (place, parameter) in parameters.iter().enumerate() {
+    for (index, parameter) in parameters.iter().enumerate() {
         let Variable { name, at } = &parameter.variable;
-        if parameters[..place].iter().any(|other| other.variable.name == *name) {
+        if parameters[..index].iter().any(|other| other.variable.name == *name) {
             return Err(Error::declared_twice(name, at.line));
         }
     }

@@ -159,7 +159,7 @@ pub struct Table {
     pub fires: String,
     columns: Vec<Column>,
     /// The index of each column, by its name.
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
 }
 
 /// A declared column.
@@ -185,7 +185,7 @@ impl Column {
 
 impl Table {
     pub fn add(&mut self, column: Column) {
-        self.places.insert(column.name.clone(), self.columns.len());
+        self.indexes.insert(column.name.clone(), self.columns.len());
         self.columns.push(column);
     }
 
@@ -219,7 +219,7 @@ impl Table {
 
     /// The column of this name, in lower case.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.places.get(name).map(|place| &self.columns[*place])
+        self.indexes.get(name).map(|index| &self.columns[*index])
     }
 }
 

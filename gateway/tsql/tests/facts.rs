@@ -85,8 +85,8 @@ fn notices_are_those_of_the_table() {
     for said in notices_of(&(sql() + &std::fs::read_to_string(system).unwrap() + &docs)) {
         assert!(notices::NOTICES.contains(&said), "{said}");
     }
-    for (place, notice) in notices::NOTICES.iter().enumerate() {
+    for (index, notice) in notices::NOTICES.iter().enumerate() {
         assert!(docs.contains(&format!("| {notice} |")), "{notice} is not described");
-        assert_eq!(notices::NOTICES.iter().position(|other| other == notice), Some(place), "{notice} twice");
+        assert_eq!(notices::NOTICES.iter().position(|other| other == notice), Some(index), "{notice} twice");
     }
 }

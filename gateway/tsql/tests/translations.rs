@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tsql::program::{Action, Condition, Expression, Settings, Sql, Statement};
 
 fn sql(sql: &Sql) -> String {
-    let variable = |place: usize| format!("{{{}}}", sql.variables[place]);
+    let variable = |index: usize| format!("{{{}}}", sql.variables[index]);
     sql.text(variable)
 }
 

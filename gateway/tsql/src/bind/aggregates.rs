@@ -244,7 +244,7 @@ pub fn share(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 pub fn grouping(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let most = if called.name == "grouping" { 1 } else { 32 };
     let number = called.count(1, most)?;
-    let values: Result<Vec<_>, _> = (0..number).map(|place| called.value(place)).collect();
+    let values: Result<Vec<_>, _> = (0..number).map(|index| called.value(index)).collect();
     let values: Vec<_> = values?.into_iter().map(|value| value.sql).collect();
     let sql = aggregate(called, "grouping", values);
     Ok(match called.name {

@@ -4,7 +4,7 @@
 use super::binder::Binder;
 use super::named::Named;
 use super::output;
-use super::through::PLACE;
+use super::through::LOCATION;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::{Type, UNKNOWN};
@@ -37,7 +37,7 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
         return Ok(Found::Column(output::TYPE_OF_ACTION));
     }
     let own = folded(&column.column, column.at.line)?;
-    if PLACE.contains(&&*own) || binder.names.sources.is_empty() {
+    if LOCATION.contains(&&*own) || binder.names.sources.is_empty() {
         return Ok(Found::Perhaps);
     }
     let qualifier = column.table.as_deref();

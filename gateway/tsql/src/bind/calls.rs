@@ -24,20 +24,20 @@ pub struct CallBinder<'c, 'a, 'e> {
 }
 
 impl CallBinder<'_, '_, '_> {
-    pub fn value(&mut self, place: usize) -> Result<Value, Error> {
-        let value = expressions::value(self.binder, &self.arguments[place])?;
+    pub fn value(&mut self, index: usize) -> Result<Value, Error> {
+        let value = expressions::value(self.binder, &self.arguments[index])?;
         if value.family() == Family::Variant {
-            if let Some((number, text)) = variants::refusal(self.name, place) {
+            if let Some((number, text)) = variants::refusal(self.name, index) {
                 return Err(self.fail(number, text));
             }
         }
-        self.refuse(place, &value)?;
+        self.refuse(index, &value)?;
         Ok(value)
     }
 
     /// 8116: the function does not take this argument.
-    pub fn refuse(&self, place: usize, value: &Value) -> Result<(), Error> {
-        let text = arguments::refusal(self.name, place, value.shown_type());
+    pub fn refuse(&self, index: usize, value: &Value) -> Result<(), Error> {
+        let text = arguments::refusal(self.name, index, value.shown_type());
         match text.filter(|_| self.dialect().checks_arguments) {
             Some(text) => Err(self.fail(8116, text)),
             None => Ok(()),
@@ -45,7 +45,7 @@ impl CallBinder<'_, '_, '_> {
     }
 
     pub fn values(&mut self) -> Result<Vec<Value>, Error> {
-        (0..self.arguments.len()).map(|place| self.value(place)).collect()
+        (0..self.arguments.len()).map(|index| self.value(index)).collect()
     }
 
     pub fn dialect(&self) -> &'static Dialect {
@@ -67,8 +67,8 @@ impl CallBinder<'_, '_, '_> {
         Err(Error::new(error, text, self.line))
     }
 
-    pub fn text(&mut self, place: usize) -> Result<Scalar, Error> {
-        let value = self.value(place)?;
+    pub fn text(&mut self, index: usize) -> Result<Scalar, Error> {
+        let value = self.value(index)?;
         self.as_text(&value)
     }
 
@@ -85,20 +85,20 @@ impl CallBinder<'_, '_, '_> {
         Ok(text_of(value, self.dialect()))
     }
 
-    pub fn integer(&mut self, place: usize) -> Result<Scalar, Error> {
-        let value = self.value(place)?;
+    pub fn integer(&mut self, index: usize) -> Result<Scalar, Error> {
+        let value = self.value(index)?;
         if [INT, SMALLINT, TINYINT].contains(&value.of) {
             return Ok(value.sql);
         }
         self.converted(value, INT)
     }
 
-    pub fn float(&mut self, place: usize) -> Result<Scalar, Error> {
-        self.of_type(place, FLOAT)
+    pub fn float(&mut self, index: usize) -> Result<Scalar, Error> {
+        self.of_type(index, FLOAT)
     }
 
-    pub fn of_type(&mut self, place: usize, target: Type) -> Result<Scalar, Error> {
-        let value = self.value(place)?;
+    pub fn of_type(&mut self, index: usize, target: Type) -> Result<Scalar, Error> {
+        let value = self.value(index)?;
         self.converted(value, target)
     }
 
@@ -107,8 +107,8 @@ impl CallBinder<'_, '_, '_> {
     }
 
     /// The part of a date named by the argument.
-    pub fn date_part(&self, place: usize) -> Result<&'static str, Error> {
-        let word = match &self.arguments[place] {
+    pub fn date_part(&self, index: usize) -> Result<&'static str, Error> {
+        let word = match &self.arguments[index] {
             Expression::Column(column) if column.table.is_none() => column.column.as_str(),
             _ => "?",
         };

@@ -2,7 +2,7 @@
 
 use super::arithmetic::{arithmetic, sign};
 use super::binder::{Binder, ChangedRows};
-use super::current::{place_of, refuse_beside_current, Current};
+use super::current::{location_of, refuse_beside_current, Current};
 use super::named::{source_name, Named};
 use super::value::{assigned, carried_into, Value};
 use super::walk;
@@ -39,9 +39,9 @@ fn current(
     line: u32,
 ) -> Result<(Scalar, Current), Error> {
     let (of, table) = (&changed.qualifier, changed.target.to_string());
-    let place = binder.variables.current_row(cursor, &table, line)?;
+    let index = binder.variables.current_row(cursor, &table, line)?;
     let part = |number: u8| {
-        let arguments = [place.clone(), Scalar::text(" "), Scalar::number(number)];
+        let arguments = [index.clone(), Scalar::text(" "), Scalar::number(number)];
         call("pg_catalog.split_part", arguments)
     };
     let is_row = Scalar::of_row(of, "ctid").infix("=", part(1).cast("tid"));
@@ -88,7 +88,7 @@ pub fn update(binder: &mut Binder<'_>, update: &Update) -> Result<Change, Error>
     if let Some(current) = &mut binder.result.current {
         refuse_beside_current(!returned.is_empty(), update.output.is_some(), target.at.line)?;
         current.columns = columns.iter().map(|column| names::quoted(column)).collect();
-        returned.push(place_of(&changed.qualifier));
+        returned.push(location_of(&changed.qualifier));
     }
     if assignments.is_empty() {
         return Err(Error::refused("update … set @variable", "select the value", target.at));
@@ -141,7 +141,7 @@ fn demand_own(
 ) -> Result<(), Error> {
     let Some(of) = &column.table else { return Ok(()) };
     let groups: Vec<Group> = from.iter().map(Group::of).collect();
-    let source = found(binder, target, &groups)?.map(|(at, place)| groups[at].sources[place]);
+    let source = found(binder, target, &groups)?.map(|(at, index)| groups[at].sources[index]);
     let own = folded(&of.name, column.at.line)?;
     let is_alias = || of.is_bare() && source.and_then(source_name).is_some_and(|name| name == own);
     let is_target = match of.is_bare() {
@@ -274,16 +274,16 @@ fn chosen(
         binder.result.limited = binder.scope.limits_rows.then_some(one);
         return Ok(());
     }
-    let place = ["tableoid", "ctid"].map(|system| Scalar::of_row(&changed.qualifier, system));
+    let index = ["tableoid", "ctid"].map(|system| Scalar::of_row(&changed.qualifier, system));
     let rows = Query::from(Select {
-        list: place.clone().map(Listed::from).into(),
+        list: index.clone().map(Listed::from).into(),
         from: vec![changed.target.clone()],
         conditions: changed.conditions.clone(),
         ..Select::default()
     });
     let Some(most) = top::changed_of(binder, top, &rows, &one, target.at.line)? else { return Ok(()) };
     let rows = Box::new(rows.limited(Some(most)));
-    changed.conditions = vec![Scalar::In(Box::new(Scalar::Row(place.into())), rows)];
+    changed.conditions = vec![Scalar::In(Box::new(Scalar::Row(index.into())), rows)];
     Ok(())
 }
 
@@ -293,13 +293,13 @@ fn changed(binder: &mut Binder<'_>, target: &ObjectName, from: &[TableSource]) -
         Ok(Changed { target, qualifier, sources, conditions: Vec::new() })
     };
     let groups: Vec<Group> = from.iter().map(Group::of).collect();
-    let Some((at, place)) = found(binder, target, &groups)? else {
+    let Some((at, index)) = found(binder, target, &groups)? else {
         let changed = plain(sources::from(binder, from)?)?;
         binder.note_table(names::relation(target)?);
         return Ok(changed);
     };
     let group = &groups[at];
-    let source = group.sources[place];
+    let source = group.sources[index];
     let name = match source_name(source) {
         Some(name) if has_alias(source) => names::quoted(&name),
         _ => qualifier(target)?,
@@ -323,7 +323,7 @@ fn changed(binder: &mut Binder<'_>, target: &ObjectName, from: &[TableSource]) -
     }
     let mut others = Vec::new();
     for (number, source) in group.sources.iter().enumerate() {
-        if number != place {
+        if number != index {
             others.push(sources::source(binder, source)?);
         }
     }
@@ -360,7 +360,7 @@ fn found(
     let whole = table(target)?;
     let mut found = Vec::new();
     for (at, group) in groups.iter().enumerate() {
-        for (place, source) in group.sources.iter().enumerate() {
+        for (index, source) in group.sources.iter().enumerate() {
             let named = source_name(source).is_some_and(|name| name == own);
             let is_table = match source {
                 TableSource::Table { name, .. } => table(name)? == whole,
@@ -371,7 +371,7 @@ fn found(
             };
             let may_be = matches!(source, TableSource::Table { .. } | TableSource::Variable { .. });
             if is_table || (named && may_be && target.is_bare()) {
-                found.push((named, at, place));
+                found.push((named, at, index));
             }
             let nested = matches!(source, TableSource::Join { .. });
             if nested
@@ -391,7 +391,7 @@ fn found(
     }
     match found.as_slice() {
         [] => Ok(None),
-        [(_, at, place)] => Ok(Some((*at, *place))),
+        [(_, at, index)] => Ok(Some((*at, *index))),
         _ => {
             let text = format!("The table '{}' is ambiguous.", target.shown());
             Err(Error::new(8154, text, target.at).with_severity(16))

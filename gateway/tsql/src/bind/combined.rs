@@ -118,26 +118,26 @@ fn demand_comparable<'i>(
 /// The types of the columns of several selects: the common ones.
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
-    for (place, item) in items.iter_mut().enumerate() {
-        if let Some(other) = others.get(place) {
+    for (index, item) in items.iter_mut().enumerate() {
+        if let Some(other) = others.get(index) {
             item.names_variables |= other.names_variables;
         }
         let both = |other: &Item| common(&[item.beside(item.of), other.beside(other.of)]);
-        item.of = others.get(place).map_or(UNKNOWN, both);
+        item.of = others.get(index).map_or(UNKNOWN, both);
         // a NULL has the type of the others
         let null = ResultType { of: INT, not_null: false };
         let known = |item: &Item| {
             let own = item.result_type.or((item.constant == Constant::Null).then_some(null));
             own.filter(|_| are_aligned)
         };
-        item.result_type = match (known(item), others.get(place).and_then(known)) {
+        item.result_type = match (known(item), others.get(index).and_then(known)) {
             (Some(one), Some(other)) => {
-                let of = common(&[item.beside(one.of), others[place].beside(other.of)]);
+                let of = common(&[item.beside(one.of), others[index].beside(other.of)]);
                 of.in_tsql().map(|of| ResultType { of, not_null: one.not_null && other.not_null })
             }
             _ => None,
         };
-        item.constant = match (&item.constant, others.get(place).map(|other| &other.constant)) {
+        item.constant = match (&item.constant, others.get(index).map(|other| &other.constant)) {
             (Constant::Integer(one), Some(Constant::Integer(other))) => Constant::Integer(*one.max(other)),
             _ => Constant::None,
         };
@@ -152,9 +152,9 @@ fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Erro
         return Ok(());
     }
     let mut targets = vec![None; width];
-    for (place, target) in targets.iter_mut().enumerate() {
+    for (index, target) in targets.iter_mut().enumerate() {
         let types: Option<Vec<Type>> =
-            parts.iter().map(|part| part.items[place].result_type.map(|known| known.of)).collect();
+            parts.iter().map(|part| part.items[index].result_type.map(|known| known.of)).collect();
         let Some(types) = types else { continue };
         if types.iter().any(|of| kind(*of) != kind(types[0])) {
             *target = unified(types).in_tsql();

@@ -64,8 +64,8 @@ pub fn condition(binder: &mut Binder<'_>, expression: &Expression) -> Result<Sca
             let escape = escape.as_ref().map(|escape| expressions::value(binder, escape)).transpose()?;
             let [value, pattern] = collated(binder, "like", [operand, pattern_text])?;
             binder.variables.meets(&pattern, value.of, true);
-            for (place, side) in [&value, &pattern].into_iter().enumerate() {
-                let refused = variants::refusal("like", place);
+            for (index, side) in [&value, &pattern].into_iter().enumerate() {
+                let refused = variants::refusal("like", index);
                 if let (Family::Variant, Some((number, text))) = (side.family(), refused) {
                     return Err(Error::new(number, text, line).with_severity(16));
                 }

@@ -27,9 +27,9 @@ pub enum Changes {
 }
 
 /// The ctid and xmin of the row with this qualifier.
-pub fn place_of(qualifier: &str) -> Scalar {
-    let [place, writer] = ["ctid", "xmin"].map(|system| Scalar::of_row(qualifier, system).cast("text"));
-    place.concatenated(Scalar::text(" ")).concatenated(writer)
+pub fn location_of(qualifier: &str) -> Scalar {
+    let [location, writer] = ["ctid", "xmin"].map(|system| Scalar::of_row(qualifier, system).cast("text"));
+    location.concatenated(Scalar::text(" ")).concatenated(writer)
 }
 
 impl Changes {

@@ -382,11 +382,11 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<D
     }
     sequence::refuse_next_value(&binder, 0, 11719, create.name.at.line)?;
     let names = binder.result.columns.iter().flatten();
-    if let Some(place) = names.into_iter().position(|name| name.text.is_empty() && create.columns.is_empty())
+    if let Some(index) = names.into_iter().position(|name| name.text.is_empty() && create.columns.is_empty())
     {
         let text = format!(
             "Create View or Function failed because no column name was specified for column {}.",
-            place + 1
+            index + 1
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
     }

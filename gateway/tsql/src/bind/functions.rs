@@ -250,10 +250,10 @@ fn plain(
     let mut gives = gives;
     let mut is_of_database = called.binder.scope.folds && SEARCHING.contains(&function);
     let mut text_values = Vec::new();
-    for (place, kind) in takes.chars().take(number).enumerate() {
+    for (index, kind) in takes.chars().take(number).enumerate() {
         arguments.push(match kind {
             't' => {
-                let value = called.value(place)?;
+                let value = called.value(index)?;
                 if gives.is_text() {
                     gives = gives.with_characters([value.characters()]);
                 }
@@ -263,11 +263,11 @@ fn plain(
                 text_values.push(value);
                 text
             }
-            'i' if function == "stuff" => texts::whole(called, place)?,
-            'i' => called.integer(place)?,
-            'l' => called.of_type(place, BIGINT)?,
-            'b' => called.of_type(place, VARBINARY)?,
-            _ => called.float(place)?,
+            'i' if function == "stuff" => texts::whole(called, index)?,
+            'i' => called.integer(index)?,
+            'l' => called.of_type(index, BIGINT)?,
+            'b' => called.of_type(index, VARBINARY)?,
+            _ => called.float(index)?,
         });
     }
     let (length, is_error) = lengths::of_function(called, &text_values, gives);
@@ -433,8 +433,8 @@ fn choose(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     let index = called.value(0)?;
     let index = converted(index, INT, called.line, called.dialect())?.sql;
     let branches = called.arguments[1..].iter().zip(1..);
-    let is = |place: i32| index.clone().infix("=", Scalar::number(place));
-    let branches = branches.map(|(value, place)| (is(place), value)).collect();
+    let is = |number: i32| index.clone().infix("=", Scalar::number(number));
+    let branches = branches.map(|(value, number)| (is(number), value)).collect();
     expressions::branches(called.binder, branches, None, called.line)
 }
 
@@ -453,7 +453,7 @@ fn session(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 
 /// The next number of a sequence.
 fn next_value(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
-    let part = |place: usize| match called.arguments.get(place) {
+    let part = |index: usize| match called.arguments.get(index) {
         Some(Expression::Literal(Literal { value: LiteralValue::Text { text, .. }, .. })) => text.clone(),
         _ => String::new(),
     };

@@ -166,14 +166,14 @@ fn demand_identity(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line
     });
     let identity = declared.and_then(|table| table.columns().iter().find(|column| column.is_identity));
     let (Some(identity), Some(names)) = (identity, &targets.names) else { return Ok(()) };
-    let Some(place) = names.iter().position(|name| *name == identity.name) else {
+    let Some(index) = names.iter().position(|name| *name == identity.name) else {
         let text = format!(
             "Explicit value must be specified for identity column in table '{}' when IDENTITY_INSERT is set to ON.",
             names::own_name(targets.table)
         );
         return Err(Error::new(545, text, line).with_severity(16));
     };
-    match has_default(insert, place) {
+    match has_default(insert, index) {
         true => Err(no_identity(line)),
         false => Ok(()),
     }
@@ -184,8 +184,8 @@ fn refuse_defaults(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line
     if insert.columns.is_empty() || !binder.dialect().is_strict {
         return Ok(());
     }
-    for (place, name) in insert.columns.iter().enumerate() {
-        match targets.column(place).filter(|_| has_default(insert, place)) {
+    for (index, name) in insert.columns.iter().enumerate() {
+        match targets.column(index).filter(|_| has_default(insert, index)) {
             Some(column) if column.is_identity => return Err(no_identity(line)),
             Some(column) if column.is_computed => return Err(computed(&name.text, line)),
             _ => {}
@@ -194,9 +194,9 @@ fn refuse_defaults(binder: &Binder<'_>, insert: &Insert, targets: &Targets, line
     Ok(())
 }
 
-fn has_default(insert: &Insert, place: usize) -> bool {
+fn has_default(insert: &Insert, index: usize) -> bool {
     let InsertSource::Values(rows) = &insert.source else { return false };
-    rows.iter().any(|row| matches!(row.get(place), Some(Expression::Default(_))))
+    rows.iter().any(|row| matches!(row.get(index), Some(Expression::Default(_))))
 }
 
 fn no_identity(line: u32) -> Error {
@@ -242,8 +242,8 @@ fn values_of(
     targets.demand_number(given, |width| mismatch(width, given, line), line)?;
     let mut rows = self::rows(binder, rows, line)?;
     for row in &mut rows {
-        for (place, value) in row.iter_mut().enumerate() {
-            let is_variant = targets.is_variant(place);
+        for (index, value) in row.iter_mut().enumerate() {
+            let is_variant = targets.is_variant(index);
             if let Some(known) = value.take_if(|value| is_variant && (value.is_null() || value.of.is_tsql()))
             {
                 *value = Some(implicit(known, SQL_VARIANT, line, binder.dialect())?);
@@ -265,9 +265,9 @@ fn values_of(
     }
     // the guard is around one of the values, a null only if all are nulls or defaults
     let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
-    let place = all().position(is_given).or_else(|| all().position(Option::is_some));
-    let guarded = |row: usize, column: usize, value: Scalar| match place {
-        Some(place) if place == row * given + column => {
+    let index = all().position(is_given).or_else(|| all().position(Option::is_some));
+    let guarded = |row: usize, column: usize, value: Scalar| match index {
+        Some(index) if index == row * given + column => {
             let value = match value {
                 Scalar::Null => call("tsql.carry", [Scalar::Null.cast("text")]),
                 value => value,
@@ -304,14 +304,14 @@ pub fn rows(
     if read.len() < 2 {
         return Ok(read);
     }
-    for place in 0..width {
-        let of = common(read.iter().filter_map(|row| row[place].as_ref()));
+    for index in 0..width {
+        let of = common(read.iter().filter_map(|row| row[index].as_ref()));
         if !of.is_tsql() {
             continue;
         }
         for row in &mut read {
-            if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != of) {
-                row[place] = Some(implicit(value, of, line, binder.dialect())?);
+            if let Some(value) = row[index].take_if(|value| !value.is_null() && value.of != of) {
+                row[index] = Some(implicit(value, of, line, binder.dialect())?);
             }
         }
     }
@@ -336,18 +336,18 @@ fn rows_from(
     targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
     let names = numbered(&items);
     let mut values = Vec::with_capacity(names.len());
-    for (place, (name, item)) in names.iter().zip(&items).enumerate() {
-        binder.variables.meets(&Value::new(item.value.clone(), item.of), targets.type_of(place), false);
+    for (index, (name, item)) in names.iter().zip(&items).enumerate() {
+        binder.variables.meets(&Value::new(item.value.clone(), item.of), targets.type_of(index), false);
         // the others of several selects have their own types
         let is_one = matches!(query.body, QueryBody::Select(_));
         let of = if is_one { item.of } else { UNKNOWN };
         values.push(Listed::from(match of.is_tsql() {
-            true if targets.is_variant(place) => {
+            true if targets.is_variant(index) => {
                 let value =
                     implicit(Value::new(Scalar::column(name), of), SQL_VARIANT, line, binder.dialect())?;
                 carried(&value, binder.dialect())
             }
-            _ => targets.carried(place, name, of, binder.scope.dialect, &mut *binder.variables),
+            _ => targets.carried(index, name, of, binder.scope.dialect, &mut *binder.variables),
         }));
     }
     Ok(postgres::Query::from(Select {
@@ -366,14 +366,14 @@ fn is_of_tables(query: &Query) -> bool {
 /// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
 /// row.
 pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> Change {
-    let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
+    let names: Vec<String> = (1..=width).map(|index| format!("c{index}")).collect();
     let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
-    let carry = |(place, name): (usize, &String)| {
-        let kind = || targets.kind(place, &mut NoVariables(NO_VARIABLES));
+    let carry = |(index, name): (usize, &String)| {
+        let kind = || targets.kind(index, &mut NoVariables(NO_VARIABLES));
         Listed::from(carried_into(&Value::new(Scalar::column(name), UNKNOWN), kind, dialect))
     };
     let values: Vec<Listed> = names.iter().enumerate().map(carry).collect();
-    let row = |row: usize| (0..width).map(|place| Scalar::Parameter(row * width + place)).collect();
+    let row = |row: usize| (0..width).map(|index| Scalar::Parameter(row * width + index)).collect();
     let rows = postgres::Query::from(Body::Values((0..number).map(row).collect()));
     let rows = postgres::Query::of(values, rows.named(SOURCE, names));
     let Filled { table: into, columns, with_identity } = filled.clone();

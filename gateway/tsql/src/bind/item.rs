@@ -162,8 +162,8 @@ pub fn named_twice<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n s
 pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Error> {
     match items.iter().position(|item| item.name.as_deref() == Some("")) {
         None => Ok(()),
-        Some(place) => {
-            let text = format!("No column name was specified for column {} of '{table}'.", place + 1);
+        Some(index) => {
+            let text = format!("No column name was specified for column {} of '{table}'.", index + 1);
             Err(Error::new(8155, text, line).with_severity(16))
         }
     }
@@ -176,7 +176,7 @@ pub fn has_star(items: &[Item]) -> bool {
 
 /// A name for each item of a list without a star: `"c1", "c2"`.
 pub fn numbered(items: &[Item]) -> Vec<String> {
-    (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
+    (1..=items.len()).map(|index| format!("\"c{index}\"")).collect()
 }
 
 /// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …

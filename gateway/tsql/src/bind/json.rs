@@ -102,7 +102,7 @@ pub fn for_json(
         let why = "the columns of * are not known here: name them";
         return not_known(binder, "for json of *", why, json, stands);
     }
-    let columns: Vec<String> = (1..=items.len()).map(|place| format!("c{place}")).collect();
+    let columns: Vec<String> = (1..=items.len()).map(|index| format!("c{index}")).collect();
     let rows = match (&plain.body, json.is_auto) {
         (QueryBody::Select(select), true) => {
             let sources = sources(&select.from);
@@ -309,12 +309,12 @@ fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJs
     for leaf in leaves(items, columns, json) {
         let (item, name, leaf) = leaf?;
         let source = item.property.source;
-        let place = match source {
+        let index = match source {
             Some(_) => levels.iter().position(|level| level.source == source),
             None => levels.len().checked_sub(1),
         };
-        let place = match place {
-            Some(place) => place,
+        let index = match index {
+            Some(index) => index,
             // values before all columns belong to the first table
             None if levels.len() == 1 && levels[0].source.is_none() => {
                 levels[0].source = source;
@@ -325,8 +325,8 @@ fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJs
                 levels.len() - 1
             }
         };
-        add_to(&mut levels[place].members, name, leaf, json)?;
-        levels[place].are_columns.push(source.is_some());
+        add_to(&mut levels[index].members, name, leaf, json)?;
+        levels[index].are_columns.push(source.is_some());
     }
     if let [level] = levels.as_slice() {
         return Ok(one_object(&level.members, json));
@@ -338,7 +338,7 @@ fn auto(items: &[Item], columns: &[String], sources: &[JsonSource], json: &ForJs
         let compared: Vec<Scalar> = own.map(|(member, _)| member.sql(json)).collect();
         parts.push(members_sql(&level.members, json));
         parts.push(joined(compared));
-        let shown = level.source.map_or("", |place| sources[place].shown.as_str());
+        let shown = level.source.map_or("", |index| sources[index].shown.as_str());
         names.push(name_written(shown));
     }
     let rows = call("array_agg", [Scalar::Array(parts, "text")]);

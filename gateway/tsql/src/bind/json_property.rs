@@ -81,9 +81,9 @@ pub fn note_properties(binder: &mut Binder<'_>, select: &Select, items: &mut [It
         let SelectItem::Value { value, alias } = written else { continue };
         item.property.is_json = is_json(value);
         if let Expression::Column(column) = value.without_collation() {
-            let place = source_of_column(binder, column, &sources)?;
-            item.property.is_strange = place.is_none();
-            item.property.source = place.filter(|place| sources[*place].is_table);
+            let index = source_of_column(binder, column, &sources)?;
+            item.property.is_strange = index.is_none();
+            item.property.source = index.filter(|index| sources[*index].is_table);
             if alias.is_none() {
                 item.property.name = name_of_property(binder, column)?;
             }

@@ -76,8 +76,8 @@ fn know(
     own: impl IntoIterator<Item = (String, Type)>,
     given: &[Name],
 ) {
-    let column = |(place, (shown, of)): (usize, (String, Type))| {
-        Declared::of_type(given.get(place).map_or(shown, |given| given.text.clone()), of)
+    let column = |(index, (shown, of)): (usize, (String, Type))| {
+        Declared::of_type(given.get(index).map_or(shown, |given| given.text.clone()), of)
     };
     declared::know(binder, Named::of_columns(name, own.into_iter().enumerate().map(column)));
 }

@@ -111,12 +111,12 @@ fn merge_insert(
     let targets = insert::inserted(binder, into, columns, line)?;
     targets.demand_number(values.len(), |width| mismatch(width, values.len(), line), line)?;
     let mut written = Vec::with_capacity(values.len());
-    for (place, value) in values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         written.push(match value {
             Expression::Default(_) => Scalar::Default,
             value => {
                 let value = expressions::value(binder, value)?;
-                carried_into(&value, || targets.kind(place, binder.variables), binder.scope.dialect)
+                carried_into(&value, || targets.kind(index, binder.variables), binder.scope.dialect)
             }
         });
     }
@@ -137,8 +137,8 @@ fn check(clauses: &[MergeClause]) -> Result<(), Error> {
         MergeAction::Delete => "DELETE",
         MergeAction::Insert { .. } => "INSERT",
     };
-    for (place, clause) in clauses.iter().enumerate() {
-        for before in clauses[..place].iter().filter(|before| before.rows == clause.rows) {
+    for (index, clause) in clauses.iter().enumerate() {
+        for before in clauses[..index].iter().filter(|before| before.rows == clause.rows) {
             let (rows, action_of) = (rows(clause), action(clause));
             let (number, text) = if before.condition.is_none() {
                 let text = format!(

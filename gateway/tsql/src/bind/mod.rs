@@ -135,7 +135,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<Filled, Error> {
 }
 
 pub use binder::{Translated, Verb};
-pub use current::{place_of, Changes, Current};
+pub use current::{location_of, Changes, Current};
 pub use definition::{create_bindable, create_view, defined};
 pub use filled::Filled;
 pub use insert::{insert_of_rows, mismatch};

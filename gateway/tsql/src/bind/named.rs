@@ -32,7 +32,7 @@ pub struct Named {
     /// For a query its columns.
     columns: Vec<Declared>,
     /// The index of each column, by its name in lower case.
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
     /// It may have other columns.
     pub is_open: bool,
 }
@@ -50,9 +50,9 @@ impl Named {
 
     pub fn of_columns(name: String, columns: impl IntoIterator<Item = Declared>) -> Named {
         let columns: Vec<_> = columns.into_iter().collect();
-        let index = |(place, column): (usize, &Declared)| (stored(&column.shown), place);
-        let places = columns.iter().enumerate().map(index).collect();
-        Named { name, columns, places, ..Named::default() }
+        let index = |(index, column): (usize, &Declared)| (stored(&column.shown), index);
+        let indexes = columns.iter().enumerate().map(index).collect();
+        Named { name, columns, indexes, ..Named::default() }
     }
 
     /// The source for a query: `columns` are the names after its own.
@@ -60,8 +60,8 @@ impl Named {
         if has_star(items) || !columns.is_empty() && columns.len() != items.len() {
             return Named::unknown(name);
         }
-        let declared = |(place, item): (usize, &Item)| {
-            let shown = columns.get(place).map(|given| given.text.clone()).or_else(|| item.name.clone());
+        let declared = |(index, item): (usize, &Item)| {
+            let shown = columns.get(index).map(|given| given.text.clone()).or_else(|| item.name.clone());
             Declared::of_type(shown.unwrap_or_default(), item.of)
         };
         Named::of_columns(name, items.iter().enumerate().map(declared))
@@ -78,7 +78,7 @@ impl Named {
 
     /// The column of a query of this name in lower case.
     pub fn column(&self, own: &str) -> Option<&Declared> {
-        self.places.get(own).map(|place| &self.columns[*place])
+        self.indexes.get(own).map(|index| &self.columns[*index])
     }
 
     /// The columns of a query, in their order.
@@ -110,9 +110,9 @@ pub fn refuse_repeated(from: &[TableSource]) -> Result<(), Error> {
         }
         _ => None,
     };
-    for (place, source) in sources.iter().enumerate() {
+    for (index, source) in sources.iter().enumerate() {
         let Some((name, is_alias, table)) = parts(source) else { continue };
-        let same = sources[..place]
+        let same = sources[..index]
             .iter()
             .filter_map(|source| parts(source))
             .find(|(other, ..)| stored(other) == stored(&name));

@@ -32,7 +32,7 @@ pub fn nulls(binder: &Binder<'_>, sign: &str, sides: [&Expression; 2], values: &
         [true, false] => return Some(Nulls::Whole(right.is_null(is_equal))),
         [false, false] => {}
     }
-    let (variable, place) = match sides.map(is_variable) {
+    let (variable, index) = match sides.map(is_variable) {
         [true, true] => {
             let sign = if is_equal { "=" } else { "<>" };
             return Some(Nulls::Else(left.is_null(true).infix(sign, right.is_null(true))));
@@ -41,7 +41,7 @@ pub fn nulls(binder: &Binder<'_>, sign: &str, sides: [&Expression; 2], values: &
         [false, true] => (right, 0),
         [false, false] => return None,
     };
-    let (side, other) = (sides[place], &values[place]);
+    let (side, other) = (sides[index], &values[index]);
     if is_literal(side, other) {
         // false differs from unknown only under NOT
         let differs = !is_equal || binder.around.under_not;

@@ -53,7 +53,7 @@ pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     if is_small(value.of) {
         value = converted(value, INT, called.line, called.dialect())?;
     }
-    let places = called.integer(1)?;
+    let digits = called.integer(1)?;
     let cut = match number {
         3 => called.integer(2)?.infix("<>", Scalar::number(0)),
         _ => Scalar::Boolean(false),
@@ -63,7 +63,7 @@ pub fn round(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
         of if of.family == Family::Money => MONEY,
         of => of,
     };
-    let sql = call("tsql.round", [argument(&value), places, cut]);
+    let sql = call("tsql.round", [argument(&value), digits, cut]);
     Ok(match of.family {
         Family::Decimal => Value::cast(sql, of),
         _ => Value::new(sql, of),

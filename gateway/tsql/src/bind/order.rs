@@ -33,8 +33,8 @@ pub fn order_by(binder: &mut Binder<'_>, order_by: &[Ordering], items: &[Item]) 
     let keys = keys(binder, order_by, items, false)?;
     for (ordering, key) in order_by.iter().zip(keys) {
         let sql = match key.column {
-            Some(place) if !is_plain(key.of) => {
-                let item = &items[place];
+            Some(index) if !is_plain(key.of) => {
+                let item = &items[index];
                 if item.has_new_id {
                     let why = "it would be another value: put the rows into a table first";
                     return Err(Error::refused("order by a newid() of the list", why, ordering.value.at()));
@@ -65,7 +65,7 @@ pub fn order_of_columns(
     }
     // an expression over a column is not a column of the result: the result becomes a subquery
     let column = |key: &Key| match key.column {
-        Some(place) => Scalar::column(format!("\"c{}\"", place + 1)),
+        Some(index) => Scalar::column(format!("\"c{}\"", index + 1)),
         None => key.sql.clone(),
     };
     let by = keys.iter().map(|key| Order::by(in_order(column(key), key.of), key.descending));
@@ -107,12 +107,12 @@ pub fn order_beside(
 ) -> Result<Query, Error> {
     let mut columns = numbered(items);
     let mut by = Vec::with_capacity(order_by.len());
-    for (place, key) in keys(binder, order_by, items, true)?.into_iter().enumerate() {
+    for (index, key) in keys(binder, order_by, items, true)?.into_iter().enumerate() {
         let column = match key.column {
-            Some(place) => format!("\"c{}\"", place + 1),
+            Some(index) => format!("\"c{}\"", index + 1),
             None => {
-                columns.push(format!("\"k{place}\""));
-                format!("\"k{place}\"")
+                columns.push(format!("\"k{index}\""));
+                format!("\"k{index}\"")
             }
         };
         by.push(Order::by(in_order(Scalar::column(column), key.of), key.descending));
@@ -127,15 +127,15 @@ fn keys(
     in_list: bool,
 ) -> Result<Vec<Key>, Error> {
     let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
-    for (place, ordering) in order_by.iter().enumerate() {
-        let key = key(binder, ordering, place, items, in_list)?;
+    for (index, ordering) in order_by.iter().enumerate() {
+        let key = key(binder, ordering, index, items, in_list)?;
         demand_sorted(key.of, ordering.value.at(), binder.dialect())?;
         let is_same = |(other, of): (&Key, &Ordering)| {
             are_alike(&of.value, &ordering.value)
                 && other.column == key.column
                 && (key.column.is_some() || other.sql == key.sql)
         };
-        if binder.dialect().is_strict && keys.iter().zip(&order_by[..place]).any(is_same) {
+        if binder.dialect().is_strict && keys.iter().zip(&order_by[..index]).any(is_same) {
             let text =
                 "A column has been specified more than once in the order by list. Columns in the order \
                             by list must be unique.";
@@ -150,7 +150,7 @@ fn keys(
 fn key(
     binder: &mut Binder<'_>,
     ordering: &Ordering,
-    place: usize,
+    index: usize,
     items: &[Item],
     in_list: bool,
 ) -> Result<Key, Error> {
@@ -173,20 +173,20 @@ fn key(
     };
     let is_constant = || value.integer().is_none() && walk::is_constant(&ordering.value);
     if value.is_null() || value.text().is_some() || binder.dialect().is_strict && is_constant() {
-        let place = place + 1;
-        let text = format!("A constant expression was encountered in the ORDER BY list, position {place}.");
+        let index = index + 1;
+        let text = format!("A constant expression was encountered in the ORDER BY list, position {index}.");
         return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
     }
     let value = conditions::collated_by_default(binder, value);
     let descending = ordering.descending;
     let of_item =
-        |place: usize, sql: Scalar| Key { column: Some(place), sql, of: items[place].of, descending };
+        |index: usize, sql: Scalar| Key { column: Some(index), sql, of: items[index].of, descending };
     if let Some(number) = value.integer() {
         let sql = value.sql;
         let before = items.iter().take_while(|item| item.name.is_some()).count();
-        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        return Ok(match place {
-            Some(place) if place < before => of_item(place, sql),
+        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        return Ok(match index {
+            Some(index) if index < before => of_item(index, sql),
             // PostgreSQL reports that there is none
             _ => Key { column: None, sql, of: INT, descending },
         });
@@ -194,14 +194,14 @@ fn key(
     let by_value = || items.iter().position(|item| item.value == value.sql);
     let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
     // the columns of the list precede those of the tables
-    let place = if is_bare { named.or_else(by_value) } else { by_value().or(named) };
-    if let Some(place) = place {
-        let item = &items[place];
+    let index = if is_bare { named.or_else(by_value) } else { by_value().or(named) };
+    if let Some(index) = index {
+        let item = &items[index];
         if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
             // PostgreSQL reports that it is ambiguous
             return Ok(Key { column: None, sql: value.sql, of: INT, descending });
         }
-        return Ok(of_item(place, value.sql));
+        return Ok(of_item(index, value.sql));
     }
     Ok(Key { column: None, of: value.of, sql: value.sql, descending })
 }

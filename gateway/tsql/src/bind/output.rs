@@ -146,8 +146,8 @@ fn kept(
     let mut with = take(&mut change.with);
     let has_names = !has_star(items);
     let columns = if has_names { numbered(items) } else { Vec::new() };
-    let carried = |(place, (name, item)): (usize, (&String, &Item))| {
-        Listed::from(target.carried(place, name, item.of, dialect, variables))
+    let carried = |(index, (name, item)): (usize, (&String, &Item))| {
+        Listed::from(target.carried(index, name, item.of, dialect, variables))
     };
     let list = match has_names {
         true => columns.iter().zip(items).enumerate().map(carried).collect(),

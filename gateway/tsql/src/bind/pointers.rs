@@ -54,7 +54,7 @@ pub fn check_of_text(
 ) -> Result<String, Error> {
     let mut binder = Binder::new(scope, variables);
     let line = text.column.at.line;
-    let place = place(&mut binder, &text.column, &text.pointer, WRITE)?;
+    let location = location(&mut binder, &text.column, &text.pointer, WRITE)?;
     let timestamp = match &text.timestamp {
         None => Scalar::Null.cast("bytea"),
         Some(timestamp) => {
@@ -62,7 +62,7 @@ pub fn check_of_text(
             converted(value, VARBINARY, line, scope.dialect)?.sql
         }
     };
-    let TextColumn { found, pointer, .. } = place;
+    let TextColumn { found, pointer, .. } = location;
     Ok(format!("select {found}::text, tsql.check_text_timestamp({pointer}, {timestamp})"))
 }
 
@@ -73,18 +73,18 @@ pub fn change_of_text(
     variables: &mut dyn Variables,
 ) -> Result<(String, String), Error> {
     let mut binder = Binder::new(scope, variables);
-    let place = place(&mut binder, &text.column, &text.pointer, WRITE)?;
+    let location = location(&mut binder, &text.column, &text.pointer, WRITE)?;
     let value = binder.variables.write(SENT_TEXT, text.column.at.line)?;
-    let column = format!("select {} from {}", place.column, place.table);
-    Ok((column, place.changed(&value)))
+    let column = format!("select {} from {}", location.column, location.table);
+    Ok((column, location.changed(&value)))
 }
 
 pub fn readtext(binder: &mut Binder<'_>, read: &Readtext) -> Result<Query, Error> {
     binder.note(|facts| facts.reads = true);
-    let place = place(binder, &read.column, &read.pointer, READ)?;
+    let location = location(binder, &read.column, &read.pointer, READ)?;
     let (offset, size) = (number(binder, &read.offset)?, number(binder, &read.size)?);
     let counts_bytes = binder.dialect().readtext_counts_bytes && !read.by_characters;
-    let TextColumn { table, column, is_row, .. } = place;
+    let TextColumn { table, column, is_row, .. } = location;
     let flags = [binder.dialect().is_ase, counts_bytes].map(Scalar::Boolean);
     let [is_ase, counts_bytes] = flags;
     let arguments = [Scalar::column(&column), offset, size, is_ase, counts_bytes];
@@ -97,16 +97,16 @@ pub fn readtext(binder: &mut Binder<'_>, read: &Readtext) -> Result<Query, Error
 }
 
 fn writetext(binder: &mut Binder<'_>, write: &Writetext) -> Result<String, Error> {
-    let place = place(binder, &write.column, &write.pointer, WRITE)?;
+    let location = location(binder, &write.column, &write.pointer, WRITE)?;
     let value = expressions::value(binder, &write.value)?;
     let column = folded(&write.column.column, write.column.at.line)?;
-    let targets = insert::target_column(binder, &place.table, Some(column));
+    let targets = insert::target_column(binder, &location.table, Some(column));
     let value = carried_into(&value, || targets.kind(0, binder.variables), binder.scope.dialect);
-    Ok(place.changed(&value))
+    Ok(location.changed(&value))
 }
 
 fn updatetext(binder: &mut Binder<'_>, update: &Updatetext) -> Result<String, Error> {
-    let place = place(binder, &update.column, &update.pointer, UPDATE)?;
+    let location = location(binder, &update.column, &update.pointer, UPDATE)?;
     let (offset, length) = (number(binder, &update.offset)?, number(binder, &update.length)?);
     let put = match &update.source {
         TextSource::Nothing => None,
@@ -120,7 +120,7 @@ fn updatetext(binder: &mut Binder<'_>, update: &Updatetext) -> Result<String, Er
             }
         }
         TextSource::Column { column, pointer } => {
-            let TextColumn { table, column, is_row, .. } = self::place(binder, column, pointer, UPDATE)?;
+            let TextColumn { table, column, is_row, .. } = self::location(binder, column, pointer, UPDATE)?;
             let rows = Select {
                 list: vec![Listed::from(Scalar::Column(None, column))],
                 from: vec![Source::Table(table, None)],
@@ -130,11 +130,11 @@ fn updatetext(binder: &mut Binder<'_>, update: &Updatetext) -> Result<String, Er
             Some(Scalar::Query(Box::new(rows.into())))
         }
     };
-    let arguments = [Scalar::column(&place.column), offset, length].into_iter().chain(put);
-    Ok(place.changed(&call("tsql.text_spliced", arguments.collect::<Vec<_>>())))
+    let arguments = [Scalar::column(&location.column), offset, length].into_iter().chain(put);
+    Ok(location.changed(&call("tsql.text_spliced", arguments.collect::<Vec<_>>())))
 }
 
-fn place(
+fn location(
     binder: &mut Binder<'_>,
     column: &ColumnName,
     pointer: &Expression,
@@ -166,9 +166,9 @@ fn pointer(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Scalar, Error
     let filled = expressions::column_sql(binder, column)?.is_null(false);
     let own = Scalar::Text(folded(&column.column, line)?);
     let of_row = |row: &str| {
-        let [table, place, writer] = ["tableoid", "ctid", "xmin"]
+        let [table, location, writer] = ["tableoid", "ctid", "xmin"]
             .map(|system| Scalar::Column(Some(row.to_owned()), system.to_owned()));
-        call("tsql.textptr", [table, own.clone(), place, writer, filled.clone()])
+        call("tsql.textptr", [table, own.clone(), location, writer, filled.clone()])
     };
     if let Some(table) = &column.table {
         return Ok(of_row(&sources::qualifier(binder, table)?));

@@ -181,7 +181,7 @@ pub fn values(binder: &mut Binder<'_>, rows: &[Vec<Expression>], line: u32) -> R
     }
     let width = rows.first().map_or(0, Vec::len);
     let item = |of| Item { of, ..Item::new(Scalar::Null, Some(String::new())) };
-    let items = (0..width).map(|place| item(column_of(&rows, place))).collect();
+    let items = (0..width).map(|index| item(column_of(&rows, index))).collect();
     let row = |row: Vec<Option<Value>>| row.into_iter().flatten().map(|value| value.sql).collect();
     let rows = Body::Values(rows.into_iter().map(row).collect());
     Ok(Written { sql: rows.into(), items })
@@ -401,8 +401,8 @@ fn assigned_item(
 }
 
 /// The type of a column of rows of values.
-fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Type {
-    let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
+fn column_of(rows: &[Vec<Option<Value>>], index: usize) -> Type {
+    let values = rows.iter().filter_map(|row| row.get(index)?.as_ref());
     common(values)
 }
 

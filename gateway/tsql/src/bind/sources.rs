@@ -151,11 +151,11 @@ fn rows_of(binder: &mut Binder<'_>, called: &FunctionCall) -> Result<(Scalar, Op
     let (function, arguments, types) = functions::passed_on_of(binder, &called.name, arguments, true)?;
     // PostgreSQL has more variants: those of times
     let are_numbers = types.iter().all(|of| of.is_exact() || !of.is_tsql());
-    if let (true, Some(place)) = (is_series, types.iter().position(Type::is_text)) {
-        let of = types[place].name;
+    if let (true, Some(index)) = (is_series, types.iter().position(Type::is_text)) {
+        let of = types[index].name;
         let text = format!(
             "Argument data type {of} is invalid for argument {} of generate_series function.",
-            place + 1
+            index + 1
         );
         return Err(Error::new(8116, text, called.name.at).with_severity(16));
     }
@@ -183,7 +183,7 @@ fn split(
     let line = called.name.at.line;
     let name = called.name.name.to_lowercase();
     let mut of = CallBinder { binder, name: &name, of: called, arguments, over: None, line };
-    let with_place = match of.count(2, 3)? {
+    let with_ordinal = match of.count(2, 3)? {
         2 => false,
         _ => match of.value(2)? {
             flag if flag.is_null() => false,
@@ -201,12 +201,12 @@ fn split(
             }
         },
     };
-    let function = if with_place { "string_split_with_ordinal" } else { &*name };
+    let function = if with_ordinal { "string_split_with_ordinal" } else { &*name };
     let [whole, separator] = [of.value(0)?, of.value(1)?];
     let whole = conditions::collated_by_default(of.binder, whole);
     let part = if whole.is_text() { whole.of } else { nvarchar(None) };
     let mut rows = Table::default();
-    for (name, of) in [("value", part), ("ordinal", BIGINT)].into_iter().take(1 + usize::from(with_place)) {
+    for (name, of) in [("value", part), ("ordinal", BIGINT)].into_iter().take(1 + usize::from(with_ordinal)) {
         rows.add(Column { name: name.to_owned(), of, ..Column::default() });
     }
     Ok((call(format!("tsql.{function}"), [of.as_text(&whole)?, of.as_text(&separator)?]), rows))

@@ -34,21 +34,21 @@ impl<'a> Targets<'a> {
         column.map(Some).ok_or_else(|| Error::invalid_column(name, at))
     }
 
-    pub fn column(&self, place: usize) -> Option<&Column> {
+    pub fn column(&self, index: usize) -> Option<&Column> {
         let declared = self.declared.as_ref()?;
         match &self.names {
-            Some(names) => declared.column(names.get(place)?),
-            None => declared.columns().get(place),
+            Some(names) => declared.column(names.get(index)?),
+            None => declared.columns().get(index),
         }
     }
 
     /// The type of the column at this index.
-    pub fn type_of(&self, place: usize) -> Type {
-        self.column(place).map_or(UNKNOWN, |column| column.of)
+    pub fn type_of(&self, index: usize) -> Type {
+        self.column(index).map_or(UNKNOWN, |column| column.of)
     }
 
-    pub fn is_variant(&self, place: usize) -> bool {
-        self.type_of(place) == SQL_VARIANT
+    pub fn is_variant(&self, index: usize) -> bool {
+        self.type_of(index) == SQL_VARIANT
     }
 
     /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
@@ -78,9 +78,9 @@ impl<'a> Targets<'a> {
 
     /// Whether a column is national, an image or money: from its declaration, on which the statement then
     /// depends, or from PostgreSQL's catalogue.
-    pub fn kind(&self, place: usize, variables: &mut dyn Variables) -> Scalar {
-        let name = self.names.as_ref().and_then(|names| names.get(place));
-        let column = self.column(place);
+    pub fn kind(&self, index: usize, variables: &mut dyn Variables) -> Scalar {
+        let name = self.names.as_ref().and_then(|names| names.get(index));
+        let column = self.column(index);
         variables.note_use(self.table, column.map(|column| column.name.as_str()));
         match column.map(|column| column.of) {
             // the column of a view does not show whether it is an image
@@ -89,7 +89,7 @@ impl<'a> Targets<'a> {
                 Scalar::Boolean(is_one)
             }
             _ => {
-                let column = name.map_or_else(|| Scalar::number(place + 1), Scalar::text);
+                let column = name.map_or_else(|| Scalar::number(index + 1), Scalar::text);
                 call("tsql.is_national_or_image", [self.of_table(), column]).once()
             }
         }
@@ -98,7 +98,7 @@ impl<'a> Targets<'a> {
     /// A column of a query, named `name` there, converted for the column at this index.
     pub fn carried(
         &self,
-        place: usize,
+        index: usize,
         name: &str,
         of: Type,
         dialect: &Dialect,
@@ -110,7 +110,7 @@ impl<'a> Targets<'a> {
             false => matches!(of.family, Family::Binary | Family::Text | Family::Postgres),
         };
         match says {
-            true => carried_into(&value, || self.kind(place, variables), dialect),
+            true => carried_into(&value, || self.kind(index, variables), dialect),
             // values of other types need no check
             false => carried(&value, dialect),
         }

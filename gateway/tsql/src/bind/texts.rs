@@ -84,16 +84,16 @@ pub fn substring(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// A position or length, which cannot be a text in SQL Server.
-pub fn whole(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
-    let value = called.value(place)?;
+pub fn whole(called: &mut CallBinder<'_, '_, '_>, index: usize) -> Result<Scalar, Error> {
+    let value = called.value(index)?;
     match value.is_text() && called.dialect().checks_arguments {
-        true => Err(invalid_argument(called, place, &value)),
-        false => called.integer(place),
+        true => Err(invalid_argument(called, index, &value)),
+        false => called.integer(index),
     }
 }
 
-fn invalid_argument(called: &CallBinder<'_, '_, '_>, place: usize, value: &Value) -> Error {
-    called.fail(8116, arguments::message(called.name, place, value.shown_type()))
+fn invalid_argument(called: &CallBinder<'_, '_, '_>, index: usize, value: &Value) -> Error {
+    called.fail(8116, arguments::message(called.name, index, value.shown_type()))
 }
 
 pub fn str(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
@@ -160,8 +160,8 @@ pub fn format_message(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Erro
     }
     let text = called.text(0)?;
     let mut parts = Vec::with_capacity(called.arguments.len());
-    for place in 1..called.arguments.len() {
-        parts.push(called.text(place)?);
+    for index in 1..called.arguments.len() {
+        parts.push(called.text(index)?);
     }
     let sql = call("tsql.format_message", [text, Scalar::Array(parts, "text")]);
     Ok(Value::new(sql, nvarchar(Some(2047))))

@@ -22,7 +22,7 @@ const NEW: &str = "\"@new\"";
 /// The name of a derived table as a query of the WITH.
 const DERIVED: &str = "@through";
 /// PostgreSQL's own columns by which a row is found.
-pub const PLACE: [&str; 2] = ["tableoid", "ctid"];
+pub const LOCATION: [&str; 2] = ["tableoid", "ctid"];
 
 /// A change of a table through a query.
 struct Through {
@@ -51,8 +51,8 @@ pub fn delete_through(binder: &mut Binder<'_>, delete: &Delete) -> Result<Option
     };
     let rows = rows_through(binder, &through, &[], delete.condition.as_ref(), delete.top.as_ref())?.0;
     let Rows { with, select, base } = rows;
-    let place = PLACE.map(|column| Scalar::of_row(CHANGED, column));
-    let is_chosen = Scalar::In(Box::new(Scalar::Row(place.into())), Box::new(select));
+    let location = LOCATION.map(|column| Scalar::of_row(CHANGED, column));
+    let is_chosen = Scalar::In(Box::new(Scalar::Row(location.into())), Box::new(select));
     let deleted = Some(CHANGED.to_owned());
     let rows = ChangedRows { table: base.clone(), deleted, ..ChangedRows::default() };
     let table = Source::Table(base, Some(Alias::of(CHANGED)));
@@ -91,7 +91,7 @@ pub fn update_through(binder: &mut Binder<'_>, update: &Update) -> Result<Option
         table: Source::Table(base, Some(Alias::of(CHANGED))),
         set: assignments,
         from: vec![select.named(NEW, Vec::new())],
-        conditions: PLACE.map(same).into(),
+        conditions: LOCATION.map(same).into(),
     };
     let rows = ChangedRows::updated(changed, CHANGED.to_owned());
     let change = Change { with, ..kind.into() };
@@ -121,8 +121,8 @@ fn rows_through(
         }
     };
     let name = names::qualifier(&through.target)?;
-    let place = |column: &str| Listed::from(Scalar::of_row(&name, quoted(&format!("@{column}"))));
-    let mut list: Vec<Listed> = PLACE.into_iter().map(place).collect();
+    let location = |column: &str| Listed::from(Scalar::of_row(&name, quoted(&format!("@{column}"))));
+    let mut list: Vec<Listed> = LOCATION.into_iter().map(location).collect();
     let mut values = Vec::with_capacity(set.len());
     for item in set {
         let value = change::set_value(binder, item, &base)?;
@@ -178,9 +178,9 @@ fn through(
         }
         _ => return Ok(None),
     };
-    let Some(place) = with.iter().position(|one| one.name.is(&common)) else { return Ok(None) };
+    let Some(index) = with.iter().position(|one| one.name.is(&common)) else { return Ok(None) };
     let others: Vec<Name> = with.iter().map(|one| one.name.clone()).collect();
-    let common = &mut with[place];
+    let common = &mut with[index];
     let refusal = |why| Error::refused(&format!("a change through {}", target.name), why, target.at);
     if walk::names_table(&common.query, &common.name.text) {
         return Err(refusal("it names itself: change the table itself"));
@@ -217,9 +217,9 @@ fn through(
         locks.fails &= locks.skips;
     }
     let (items, columns) = (select.items.clone(), common.columns.clone());
-    with_place(select, &qualifier);
+    with_location(select, &qualifier);
     if !common.columns.is_empty() {
-        common.columns.extend(PLACE.map(|column| shown_place(column, target)));
+        common.columns.extend(LOCATION.map(|column| shown_location(column, target)));
     }
     Ok(Some(Through { with, from, target: target.clone(), columns, items, base }))
 }
@@ -232,19 +232,19 @@ fn named_so<'s>(source: &'s mut TableSource, own: &str) -> Option<&'s mut TableS
     }
 }
 
-fn shown_place(column: &str, target: &ObjectName) -> Name {
+fn shown_location(column: &str, target: &ObjectName) -> Name {
     Name { text: format!("@{column}"), at: target.at }
 }
 
 /// Adds tableoid and ctid of its rows to the select.
-fn with_place(select: &mut Select, of: &ObjectName) {
-    select.items.extend(PLACE.map(|column| SelectItem::Value {
+fn with_location(select: &mut Select, of: &ObjectName) {
+    select.items.extend(LOCATION.map(|column| SelectItem::Value {
         value: Expression::Column(ColumnName {
             table: Some(Box::new(of.clone())),
             column: column.to_owned(),
             at: of.at,
         }),
-        alias: Some(shown_place(column, of)),
+        alias: Some(shown_location(column, of)),
     }));
 }
 
@@ -266,7 +266,7 @@ impl Through {
 
     fn base_column(&self, column: &ColumnName) -> Result<String, Error> {
         let mut has_star = false;
-        for (place, item) in self.items.iter().enumerate() {
+        for (index, item) in self.items.iter().enumerate() {
             let (own, named) = match item {
                 SelectItem::Value { value: Expression::Column(own), alias } => {
                     (Some(own), alias.as_ref().map_or(&own.column, |alias| &alias.text))
@@ -278,7 +278,7 @@ impl Through {
                 }
                 _ => continue,
             };
-            let named = self.columns.get(place).map_or(named, |given| &given.text);
+            let named = self.columns.get(index).map_or(named, |given| &given.text);
             if named.eq_ignore_ascii_case(&column.column) {
                 return own.map(|own| own.column.clone()).ok_or_else(|| self.derived(column));
             }

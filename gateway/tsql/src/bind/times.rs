@@ -73,22 +73,22 @@ pub fn now(called: &mut CallBinder<'_, '_, '_>, clock: &Clock, gives: Type) -> R
 }
 
 /// A value's offset, in minutes.
-fn offset(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
-    let value = called.value(place)?;
+fn offset(called: &mut CallBinder<'_, '_, '_>, index: usize) -> Result<Scalar, Error> {
+    let value = called.value(index)?;
     match value.of.name == DATETIMEOFFSET.name || value.is_text() || !value.of.is_tsql() {
         true => Ok(call("tsql.tzoffset", [value.sql])),
         false => Err(refused_part(called, 9810, TZOFFSET)),
     }
 }
 
-fn moment_of(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
-    Ok(call("tsql.moment", [moment(&called.value(place)?)]))
+fn moment_of(called: &mut CallBinder<'_, '_, '_>, index: usize) -> Result<Scalar, Error> {
+    Ok(call("tsql.moment", [moment(&called.value(index)?)]))
 }
 
 /// The time whose part is requested. Error 9810: its type lacks the part (hours of a date, days of a time). A text
 /// may be either, and has the parts of 1900-01-01 if it names no date ("DATEPART (Transact-SQL)").
-fn moment_with(called: &mut CallBinder<'_, '_, '_>, part: &str, place: usize) -> Result<Scalar, Error> {
-    let value = called.value(place)?;
+fn moment_with(called: &mut CallBinder<'_, '_, '_>, part: &str, index: usize) -> Result<Scalar, Error> {
+    let value = called.value(index)?;
     let of_text = |sql| call("tsql.moment_with", [Scalar::text(part), Scalar::text(called.name), sql]);
     let lacks = match value.family() {
         Family::Date => is_clock(part),
@@ -163,8 +163,8 @@ pub fn date_diff(called: &mut CallBinder<'_, '_, '_>, gives: Type) -> Result<Val
 }
 
 /// The time from which is counted.
-fn counted(called: &mut CallBinder<'_, '_, '_>, place: usize) -> Result<Scalar, Error> {
-    let value = called.value(place)?;
+fn counted(called: &mut CallBinder<'_, '_, '_>, index: usize) -> Result<Scalar, Error> {
+    let value = called.value(index)?;
     if value.of.name == DATETIMEOFFSET.name {
         let why = "the documentation does not say by which clock: convert to datetime2";
         return Err(Error::refused("datediff of a datetimeoffset", why, called.line));
@@ -229,8 +229,8 @@ pub fn of_parts(called: &mut CallBinder<'_, '_, '_>, gives: Type) -> Result<Valu
         return Err(called.fail(10760, text));
     };
     let mut parts = Vec::with_capacity(number);
-    for place in 0..number {
-        parts.push(called.integer(place)?);
+    for index in 0..number {
+        parts.push(called.integer(index)?);
     }
     let gives = Type { fraction: Some(digits), ..gives };
     Ok(Value::new(call(format!("tsql.{}", called.name), parts), gives))

@@ -231,7 +231,7 @@ fn top_by_index(
     let first = Order { has_no_nulls: true, ..order(key.clone(), *of, *descending) };
     let with_value = part(true, [first].into_iter().chain(rest.clone()).collect());
     let both = Body::Combined(Box::new(with_value), vec![("union all", part(false, rest))]);
-    let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
+    let names: Vec<String> = (1..=keys.len()).map(|index| format!("\"k{index}\"")).collect();
     let columns = numbered(items).into_iter().chain(names.clone()).collect();
     let by = keys.iter().zip(names);
     let by = by.map(|((_, of, descending), name)| order(Scalar::column(name), *of, *descending)).collect();

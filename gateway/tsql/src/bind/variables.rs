@@ -112,11 +112,11 @@ impl Numbered {
 
 impl Variables for Numbered {
     fn write(&mut self, name: &str, _: u32) -> Result<Scalar, Error> {
-        let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+        let index = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        Ok(Scalar::Parameter(place))
+        Ok(Scalar::Parameter(index))
     }
 
     fn current_row(&mut self, cursor: &str, _table: &str, line: u32) -> Result<Scalar, Error> {

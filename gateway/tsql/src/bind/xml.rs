@@ -25,7 +25,7 @@ pub fn xml(binder: &mut Binder<'_>, xml: &Xml) -> Result<Value, Error> {
         let what = format!("for xml path ('') of column {}", named.name.as_deref().unwrap_or("*"));
         return Err(Error::refused(&what, "only of columns without names: a name becomes an element", line));
     }
-    let columns: Vec<_> = (1..=items.len()).map(|place| format!("c{place}")).collect();
+    let columns: Vec<_> = (1..=items.len()).map(|index| format!("c{index}")).collect();
     let text = |column: &String| {
         let text = call("tsql.xml_text", [Scalar::column(column)]);
         match xml.form {

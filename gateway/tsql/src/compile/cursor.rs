@@ -55,14 +55,14 @@ pub(super) fn fetch(compiler: &mut Compiler<'_>, fetch: &Fetch) -> Result<Action
 /// Converts values of any types to `types`.
 pub(super) fn taken(compiler: &Compiler<'_>, types: &[Type], line: u32) -> Result<Sql, Error> {
     let mut values = Vec::with_capacity(types.len());
-    for (place, of) in types.iter().enumerate() {
-        let value = Value::new(Scalar::Parameter(place), UNKNOWN);
+    for (index, of) in types.iter().enumerate() {
+        let value = Value::new(Scalar::Parameter(index), UNKNOWN);
         values.push(match of.is_tsql() {
             true => bind::assigned(value, *of, line, compiler.scope.dialect)?.sql,
             false => value.sql,
         });
     }
-    let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();
+    let names = (1..=types.len()).map(|index| format!("#taken_{index}")).collect();
     let numbered = Numbered { names, ..Numbered::default() };
     Ok(selected(&values, numbered))
 }

@@ -21,7 +21,8 @@ pub(super) fn execute(compiler: &mut Compiler<'_>, execute: &tree::Execute) -> R
             schema => format!("{schema}.{}", procedure.name),
         },
         Err(variable) => {
-            if statement::declared(compiler, variable)?.is_some_and(|of| !of.is_text()) {
+            let of = statement::declared(compiler, variable)?;
+            if of.is_tsql() && !of.is_text() {
                 let text = "In EXECUTE <procname>, procname can only be a literal or variable of type char, varchar, nchar, or nvarchar.";
                 return Err(Error::new(8199, text, variable.at));
             }
@@ -118,6 +119,6 @@ pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Er
 
 /// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
-    let names = (1..=rows * width).map(|place| format!("@{place}"));
+    let names = (1..=rows * width).map(|index| format!("@{index}"));
     Sql::written(&bind::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
 }

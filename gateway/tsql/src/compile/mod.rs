@@ -206,12 +206,12 @@ fn filled(table: &TableVariable, type_name: &str, scope: &Scope) -> Result<State
     });
     let folded = |name: &tree::Name| names::folded(&name.text, name.at.line);
     let is_computed = |column: &&tree::ColumnDefinition| !matches!(column.kind, tree::ColumnKind::Typed(_));
-    let places = columns.clone().enumerate();
+    let indexes = columns.clone().enumerate();
     let given = GivenTable {
         parameter,
         type_name: type_name.to_owned(),
         identity: columns.clone().position(|column| column.identity.is_some()),
-        computed: places.filter(|(_, column)| is_computed(column)).map(|(place, _)| place).collect(),
+        computed: indexes.filter(|(_, column)| is_computed(column)).map(|(index, _)| index).collect(),
         target: Filled {
             table: target,
             columns: Some(columns.map(|column| folded(&column.name)).collect::<Result<_, _>>()?),

@@ -371,10 +371,9 @@ fn wait(compiler: &mut Compiler<'_>, function: &str, value: &tree::Expression) -
     let mut numbered = Numbered::default();
     let line = value.at();
     let value = bind::value(value, &compiler.scope, &mut numbered, None)?;
-    if let Some(of) =
-        value.of.filter(|of| matches!(of.name, "date" | "time" | "datetime2" | "datetimeoffset"))
-    {
-        let text = format!("Waitfor delay and waitfor time cannot be of type {}.", of.name);
+    let of = value.of.name;
+    if matches!(of, "date" | "time" | "datetime2" | "datetimeoffset") {
+        let text = format!("Waitfor delay and waitfor time cannot be of type {of}.");
         return Err(Error::new(9815, text, line).with_severity(16));
     }
     let sql = selected(&[call(format!("tsql.{function}"), [value.sql])], numbered);

@@ -51,8 +51,8 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 
 /// The values with which an option has no effect; None: unknown option.
 pub fn values(option: &str) -> Option<&'static [&'static str]> {
-    let place = WITHOUT_EFFECT.binary_search_by(|(known, _)| (*known).cmp(option)).ok()?;
-    Some(WITHOUT_EFFECT[place].1)
+    let index = WITHOUT_EFFECT.binary_search_by(|(known, _)| (*known).cmp(option)).ok()?;
+    Some(WITHOUT_EFFECT[index].1)
 }
 
 #[cfg(test)]

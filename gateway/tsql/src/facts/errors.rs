@@ -183,8 +183,8 @@ pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
     let call = text.strip_prefix("function tsql.").filter(|_| sqlstate == "42883")?;
     let (name, arguments) = call.split_once('(')?;
     let (arguments, _) = arguments.split_once(") does not exist")?;
-    let place = arguments.split(", ").position(|of| of == "tsql.sql_variant")?;
-    variants::refusal(name, place)
+    let index = arguments.split(", ").position(|of| of == "tsql.sql_variant")?;
+    variants::refusal(name, index)
 }
 
 /// The number and the severity of a PostgreSQL error, from its SQLSTATE and text, and the constraint and its table if

@@ -367,7 +367,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
 
 /// The translation of a function; None for a site's or PostgreSQL's function. `name` is in lower case.
 pub fn rule(name: &str) -> Option<Rule> {
-    FUNCTIONS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|place| FUNCTIONS[place].1)
+    FUNCTIONS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|index| FUNCTIONS[index].1)
 }
 
 /// The names of all functions that are translated.

@@ -238,14 +238,14 @@ pub fn is_beside_results(words: &[&str], dialect: &Dialect) -> bool {
 
 /// The variable of a function of the session, and its type.
 pub fn function(name: &str) -> Option<(&'static str, Type)> {
-    let place = FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
-    Some((FUNCTIONS[place].1, FUNCTIONS[place].2))
+    let index = FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
+    Some((FUNCTIONS[index].1, FUNCTIONS[index].2))
 }
 
 /// The type of a variable of the session, which a text may name or a function represent.
 pub fn variable(name: &str) -> Option<Type> {
     match VARIABLES.binary_search_by(|(known, _)| (*known).cmp(name)) {
-        Ok(place) => Some(VARIABLES[place].1),
+        Ok(index) => Some(VARIABLES[index].1),
         Err(_) => FUNCTIONS.iter().find(|(_, variable, _)| *variable == name).map(|(.., of)| *of),
     }
 }

@@ -98,7 +98,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
     let found = NAMES.binary_search_by(|(known, ..)| (*known).cmp(name.as_str()));
     let wrong =
         || Err(Error::new(1001, format!("Length or precision specification of {name} is invalid."), line));
-    let Some((_, of, takes)) = found.ok().map(|place| NAMES[place]) else {
+    let Some((_, of, takes)) = found.ok().map(|index| NAMES[index]) else {
         let text = format!("Cannot find data type {name}: ringlog has no such type.");
         return Err(Error::new(2715, text, line).with_severity(16));
     };

@@ -137,7 +137,7 @@ pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::T
 
 /// What PostgreSQL decides: a placeholder's type, and that of values which it computes from one.
 pub const UNKNOWN: Type = of_postgres(705);
-/// The type of the word NULL, which its place decides.
+/// The type of the word NULL, which its use decides.
 pub const NULL: Type = Type { name: "NULL", ..UNKNOWN };
 
 /// A type of PostgreSQL that T-SQL does not have.

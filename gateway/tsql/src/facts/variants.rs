@@ -41,11 +41,11 @@ const OF_FLOAT: &[&str] = &[
 ];
 
 /// The error for a sql_variant as this argument, counted from 0; None if it is allowed.
-pub fn refusal(function: &str, place: usize) -> Option<(i32, String)> {
-    if TAKE_ONE.binary_search(&function).is_ok() && (function, place) != ("choose", 0) {
+pub fn refusal(function: &str, index: usize) -> Option<(i32, String)> {
+    if TAKE_ONE.binary_search(&function).is_ok() && (function, index) != ("choose", 0) {
         return None;
     }
-    let target = match (function, place) {
+    let target = match (function, index) {
         (name, 0) if OF_FLOAT.contains(&name) => "float",
         ("choose", _) | ("space" | "char" | "object_name" | "db_name", _) | ("left" | "right", 1) => "int",
         (name, _) if name.ends_with("fromparts") => "int",
@@ -56,7 +56,7 @@ pub fn refusal(function: &str, place: usize) -> Option<(i32, String)> {
         _ => {
             let text = format!(
                 "Argument data type sql_variant is invalid for argument {} of {function} function.",
-                place + 1
+                index + 1
             );
             return Some((INVALID_ARGUMENT, text));
         }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn which_error_an_argument_has() {
-        let number = |function, place| refusal(function, place).map(|(number, _)| number);
+        let number = |function, index| refusal(function, index).map(|(number, _)| number);
         assert_eq!(
             (number("upper", 0), number("abs", 0), number("choose", 0)),
             (Some(8116), Some(257), Some(257))

@@ -93,11 +93,11 @@ fn refuse_options(options: &[CursorOption], before: usize, at: Position) -> Resu
         let text = "Mixing old and new syntax to specify cursor options is not allowed.";
         return Err(Error::new(1049, text, at));
     }
-    for (place, other) in options.iter().enumerate() {
+    for (index, other) in options.iter().enumerate() {
         let excluded = |one: &&CursorOption| {
             *one != other && EXCLUSIVE.iter().any(|kind| kind.contains(one) && kind.contains(other))
         };
-        if let Some(one) = options[..place].iter().find(excluded) {
+        if let Some(one) = options[..index].iter().find(excluded) {
             let text = format!("Conflicting cursor options {} and {}.", word(*one), word(*other));
             return Err(Error::new(1048, text, at));
         }

@@ -337,7 +337,7 @@ fn worded<'t>(parser: &mut Parser<'t>, token: &'t Token<'t>) -> Result<Expressio
     let called = parser.ahead_is_symbol(1, "(");
     if token.is("null") {
         parser.at += 1;
-        let number = TokenNumber(token.place);
+        let number = TokenNumber(token.index);
         return Ok(Expression::Literal(Literal { value: LiteralValue::Null, number, at: token.at }));
     }
     if token.is("case") {
@@ -479,5 +479,5 @@ pub(super) fn literal(token: &Token<'_>) -> Literal {
         // a word that represents a text
         _ => LiteralValue::Text { text: value, national: false },
     };
-    Literal { value, number: TokenNumber(token.place), at: token.at }
+    Literal { value, number: TokenNumber(token.index), at: token.at }
 }

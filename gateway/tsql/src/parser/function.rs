@@ -81,13 +81,13 @@ fn arguments(parser: &mut Parser<'_>, of: &str) -> Result<Vec<Expression>, Error
         }
         return Ok(vec![first]);
     }
-    let mut place = 0;
+    let mut index = 0;
     parser.list(|parser| {
-        place += 1;
+        index += 1;
         if parser.word("default") {
             return Ok(Expression::Default(parser.position()));
         }
-        if of == "iif" && place == 1 {
+        if of == "iif" && index == 1 {
             return expression::condition(parser);
         }
         expression::value(parser)

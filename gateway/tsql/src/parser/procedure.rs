@@ -192,7 +192,7 @@ fn bare_text(parser: &mut Parser<'_>) -> Expression {
     };
     let mut text = token.value.to_string();
     if token.is("null") {
-        let (value, number) = (LiteralValue::Null, TokenNumber(token.place));
+        let (value, number) = (LiteralValue::Null, TokenNumber(token.index));
         return Expression::Literal(Literal { value, number, at: token.at });
     }
     while parser.next_is_symbol(".") && parser.ahead(1).is_some_and(|next| next.is_name()) {
@@ -386,13 +386,13 @@ fn refuse_unnamed(
     let is_behind = |pair: &[Argument]| pair[0].name.is_some() && pair[1].name.is_none();
     // of others it is found when they are called
     let is_asked = parser.dialect.is_strict && procedure.is_some_and(|token| token.is("sp_executesql"));
-    let Some(place) = arguments.windows(2).position(is_behind).filter(|_| is_asked) else { return Ok(()) };
+    let Some(index) = arguments.windows(2).position(is_behind).filter(|_| is_asked) else { return Ok(()) };
     let text = format!(
         "Must pass parameter number {} and subsequent parameters as '@name = value'. After the form '@name = value' has \
          been used, all subsequent parameters must be passed in the form '@name = value'.",
-        place + 2
+        index + 2
     );
-    Err(Error::new(119, text, arguments[place + 1].at))
+    Err(Error::new(119, text, arguments[index + 1].at))
 }
 
 fn argument(parser: &mut Parser<'_>) -> Result<Argument, Error> {

@@ -59,10 +59,10 @@ pub(super) fn next_value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
     if parser.next_is("over") {
         return Err(Error::refused("next value for … over", "rows are numbered as they come", at));
     }
-    let ObjectName { database, owner, name, at: place, .. } = sequence;
+    let ObjectName { database, owner, name, at: index, .. } = sequence;
     let part = |text: String| {
         let value = LiteralValue::Text { text, national: false };
-        Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: place })
+        Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: index })
     };
     let parts = [database, owner, name].map(part).into();
     let name = ObjectName { name: String::from("next value for"), at, ..ObjectName::default() };

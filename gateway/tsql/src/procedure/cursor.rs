@@ -48,9 +48,9 @@ pub(super) fn declare_cursor<'t>(
     let scrolls = declare.options.iter().any(scrolls);
     let is_changed = writer.changed_cursors.contains(&name);
     let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
-    let (query, columns, places) = (&declare.query, None, Vec::new());
+    let (query, columns, locations) = (&declare.query, None, Vec::new());
     let is_static = declare.is_static();
-    let cursor = Cursor { variable: cursor, query, copies, columns, scrolls, is_static, changes, places };
+    let cursor = Cursor { variable: cursor, query, copies, columns, scrolls, is_static, changes, locations };
     writer.cursors.insert(name, cursor);
     Ok(())
 }
@@ -97,15 +97,15 @@ pub(super) fn open<'t>(
         return Err(Error::refused(&what, "name its columns instead of *", query.at));
     };
     let columns = columns.len();
-    let (sql, places) = current::with_places(writer, &name, translated);
+    let (sql, locations) = current::with_locations(writer, &name, translated);
     let Some(rows) = sql.into_query() else { return Err(refused()) };
-    let names = (1..=columns).map(|place| format!("c{place}"));
-    let names: Vec<_> = names.chain((1..=places.len()).map(|place| format!("p{place}"))).collect();
+    let names = (1..=columns).map(|location| format!("c{location}"));
+    let names: Vec<_> = names.chain((1..=locations.len()).map(|location| format!("p{location}"))).collect();
     let rows = rows_of(rows, names);
     let mut steps = vec![Step::Open { cursor: variable, scrolls, query: rows.into() }];
-    steps.extend(places.iter().map(|(_, at)| Step::assign(at.as_str(), Scalar::Null)));
+    steps.extend(locations.iter().map(|(_, at)| Step::assign(at.as_str(), Scalar::Null)));
     if let Some(cursor) = writer.cursors.get_mut(&name) {
-        (cursor.columns, cursor.places) = (Some(columns), places);
+        (cursor.columns, cursor.locations) = (Some(columns), locations);
     }
     run::run_with_end(writer, context, line, Run::new(steps));
     Ok(())
@@ -132,7 +132,7 @@ pub(super) fn fetch<'t>(
     if cursor.changes.is_some() && cursor.columns.is_none() {
         return Err(Error::refused("fetch before open", "open the cursor further up", line));
     }
-    let places: Vec<_> = cursor.places.iter().map(|(_, at)| at.clone()).collect();
+    let locations: Vec<_> = cursor.locations.iter().map(|(_, at)| at.clone()).collect();
     let cursor_variable = cursor.variable.clone();
     if fetch.direction != Direction::Next && !cursor.scrolls {
         let text = format!(
@@ -157,11 +157,11 @@ pub(super) fn fetch<'t>(
         let value = bind::assigned(fetched, of, line, writer.scope.dialect)?.sql;
         found.push(Step::assign(into.name.as_str(), value.cast(of.sql())));
     }
-    let row_places =
-        (1..).zip(&places).map(|(number, at)| Step::assign(at.as_str(), field(ROW, format!("p{number}"))));
-    found.extend(row_places);
+    let row_locations =
+        (1..).zip(&locations).map(|(number, at)| Step::assign(at.as_str(), field(ROW, format!("p{number}"))));
+    found.extend(row_locations);
     found.extend(statuses([0, 0]));
-    let mut none: Vec<_> = places.iter().map(|at| Step::assign(at.as_str(), Scalar::Null)).collect();
+    let mut none: Vec<_> = locations.iter().map(|at| Step::assign(at.as_str(), Scalar::Null)).collect();
     none.push(Step::assign(FETCH_STATUS[1], Scalar::number(2)));
     // also after an error, if the procedure continues
     let mut steps: Vec<_> = statuses([-1, 1]).collect();

@@ -21,7 +21,7 @@ pub struct Cursor<'t> {
     /// The changes by `where current of` that it allows; None: there is no such statement.
     pub changes: Option<Changes>,
     /// Once it is opened: the tables, in SQL, whose ctid and xmin its rows contain, and the variables that hold these.
-    pub places: Vec<(String, String)>,
+    pub locations: Vec<(String, String)>,
 }
 
 /// The cursors whose rows are changed by the statements.
@@ -39,14 +39,14 @@ pub fn changed_cursors(body: &[Statement]) -> HashSet<String> {
 }
 
 /// The variable with ctid and xmin of a cursor's row in a table.
-pub fn place_in(
+pub fn location_in(
     cursors: &HashMap<String, Cursor<'_>>,
     cursor: &str,
     table: &str,
     line: u32,
 ) -> Result<String, Error> {
     let known = cursors.get(cursor).ok_or_else(|| missing(cursor, line))?;
-    let mut same = known.places.iter().filter(|(of, _)| of == table);
+    let mut same = known.locations.iter().filter(|(of, _)| of == table);
     match (same.next(), same.next()) {
         (Some((_, variable)), None) => Ok(variable.clone()),
         // no such table, or two

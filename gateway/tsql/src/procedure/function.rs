@@ -293,10 +293,10 @@ fn rows(
         let text = "Select statements included within a function cannot return data to a client.";
         return Err(Error::new(444, text, query.at));
     }
-    if let Some(place) = written.columns.iter().flatten().position(|title| title.text.is_empty()) {
+    if let Some(index) = written.columns.iter().flatten().position(|title| title.text.is_empty()) {
         let text = format!(
             "CREATE FUNCTION failed because a column name is not specified for column {}.",
-            place + 1
+            index + 1
         );
         return Err(Error::new(4514, text, query.at).with_severity(16));
     }

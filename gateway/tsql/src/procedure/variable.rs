@@ -1,6 +1,6 @@
 //! The names of a procedure's variables in SQL.
 
-use super::declared::{place_in, Cursor};
+use super::declared::{location_in, Cursor};
 use super::inside::Noted;
 use super::names::TEMPORARY;
 use crate::bind::Variables;
@@ -132,7 +132,7 @@ impl Variables for Named<'_> {
     }
 
     fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<Scalar, Error> {
-        Ok(variable(&place_in(self.cursors, cursor, table, line)?))
+        Ok(variable(&location_in(self.cursors, cursor, table, line)?))
     }
 
     fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {

@@ -98,7 +98,7 @@ pub struct Lifted {
     /// The name of the variable: `#0` for the first literal of the text.
     pub name: String,
     /// The number of the literal in the text, from 0.
-    pub place: u32,
+    pub index: u32,
     pub of: Type,
     /// A minus precedes it.
     pub negative: bool,

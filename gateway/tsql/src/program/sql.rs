@@ -1,7 +1,7 @@
 //! SQL for PostgreSQL and its variables.
 
 use super::Bound;
-use crate::bind::place_of;
+use crate::bind::location_of;
 use crate::fragments::{self, Facts, Fragment, RowSource};
 use std::sync::Arc;
 
@@ -66,8 +66,8 @@ impl Sql {
     }
 
     /// The same with one more column for each of them, by which `where current of` finds the row.
-    pub fn with_places(&self) -> Option<(Sql, &[RowSource])> {
-        self.with_columns(|qualifier| format!(", {}", place_of(qualifier)))
+    pub fn with_locations(&self) -> Option<(Sql, &[RowSource])> {
+        self.with_columns(|qualifier| format!(", {}", location_of(qualifier)))
     }
 
     fn with_columns(&self, of: impl Fn(&str) -> String) -> Option<(Sql, &[RowSource])> {
@@ -117,7 +117,9 @@ impl Sql {
         for fragment in &self.fragments {
             match fragment {
                 Fragment::Text(part) => text.push_str(part),
-                Fragment::Variable(place) => text.push_str(&format!("${}{}", place + 1, cast(*place))),
+                Fragment::Variable(location) => {
+                    text.push_str(&format!("${}{}", location + 1, cast(*location)))
+                }
                 Fragment::ListEnd | Fragment::Query => {}
             }
         }
@@ -146,8 +148,8 @@ impl Sql {
     /// The variable, if it selects only that.
     pub fn as_variable(&self) -> Option<&str> {
         match self.fragments.as_slice() {
-            [Fragment::Text(select), Fragment::Variable(place)] if select == "select " => {
-                self.variables.get(*place).map(String::as_str)
+            [Fragment::Text(select), Fragment::Variable(location)] if select == "select " => {
+                self.variables.get(*location).map(String::as_str)
             }
             _ => None,
         }
