@@ -148,7 +148,7 @@ pub fn demanded(
             ),
         ),
         (true, false) => (208, format!("Invalid object name '{shown}'.")),
-        (false, false) if name.owner.is_empty() => {
+        (false, false) if name.is_bare() => {
             (195, format!("'{}' is not a recognized built-in function name.", name.name))
         }
         _ if given < signature.takes.len() => {

@@ -1,6 +1,7 @@
 //! Constructs that ringlog does not have, and that the parser does not know: a syntax error there names them.
 
-use crate::lexer::Token;
+use crate::keywords::Class;
+use crate::lexer::{Token, TokenKind};
 
 /// Their words in order; `*` is any name. One that ends with a parenthesis is a call, in which the error may be.
 const CONSTRUCTS: &[&[&str]] = &[
@@ -40,7 +41,7 @@ pub fn construct<'t>(tokens: &'t [Token<'t>], at: usize) -> Option<(String, &'t 
     let begins = |first: usize, words: &[&str]| {
         words.iter().zip(first..).all(|(word, at)| {
             let is_it = |token: &Token<'_>| match *word {
-                "*" => token.is_name(),
+                "*" => matches!(token.kind, TokenKind::Name | TokenKind::Word(Class::Plain)),
                 word => token.is(word) || token.is_symbol(word),
             };
             tokens.get(at).is_some_and(is_it)

@@ -216,7 +216,7 @@ pub(super) fn index_of(
 }
 
 fn view(parser: &mut Parser<'_>, mode: Mode) -> Result<StatementKind, Error> {
-    let name = names::module_name(parser, "VIEW")?;
+    let name = names::object_name(parser)?;
     let columns = if parser.next_is_symbol("(") { names::names_in_parentheses(parser)? } else { Vec::new() };
     if parser.word("with") {
         parser.list(|parser| parser.expect_any(&["schemabinding", "view_metadata"]))?;

@@ -72,24 +72,6 @@ pub(super) fn object_name(parser: &mut Parser<'_>) -> Result<ObjectName, Error> 
     placed(parser, name)
 }
 
-/// The name of a module to define, which SQL Server takes without a database.
-pub(super) fn module_name(parser: &mut Parser<'_>, what: &str) -> Result<ObjectName, Error> {
-    let name = object_name(parser)?;
-    demand_near(parser, name, what)
-}
-
-pub(super) fn demand_near(parser: &Parser<'_>, name: ObjectName, what: &str) -> Result<ObjectName, Error> {
-    let names_database =
-        parser.tokens[..parser.at].iter().rev().take(5).filter(|token| token.is_symbol(".")).count();
-    match names_database > 1 && !name.is_temporary() && parser.is_strict() {
-        true => {
-            let text = format!("'CREATE/ALTER {what}' does not allow specifying the database name as a prefix to the object name.");
-            Err(Error::new(166, text, name.at))
-        }
-        false => Ok(name),
-    }
-}
-
 /// The name of a procedure, which is looked for when it is called: the schema of an unknown one is `database.owner`.
 pub(super) fn called_name(parser: &mut Parser<'_>) -> Result<ObjectName, Error> {
     let name = unplaced_name(parser)?;

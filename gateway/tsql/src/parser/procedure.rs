@@ -24,7 +24,6 @@ pub(super) fn procedure(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Re
     begins_batch(parser, start, mode, "PROCEDURE")?;
     parser.at += 1;
     let name = procedure_name(parser)?;
-    let name = names::demand_near(parser, name, "PROCEDURE")?;
     names::enter_schema_of(parser, &name);
     let parameters = parameters(parser)?;
     let mut as_owner = None;
@@ -207,7 +206,7 @@ fn bare_text(parser: &mut Parser<'_>) -> Expression {
 pub(super) fn function(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Result<StatementKind, Error> {
     begins_batch(parser, start, mode, "FUNCTION")?;
     parser.at += 1;
-    let name = names::module_name(parser, "FUNCTION")?;
+    let name = names::object_name(parser)?;
     names::enter_schema_of(parser, &name);
     parser.expect_symbol("(")?;
     parser.at -= 1;
@@ -271,7 +270,7 @@ fn function_option(parser: &mut Parser<'_>) -> Result<String, Error> {
 pub(super) fn trigger(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Result<StatementKind, Error> {
     begins_batch(parser, start, mode, "TRIGGER")?;
     parser.at += 1;
-    let name = names::module_name(parser, "TRIGGER")?;
+    let name = names::object_name(parser)?;
     names::enter_schema_of(parser, &name);
     parser.expect_word("on")?;
     let at = parser.position();
