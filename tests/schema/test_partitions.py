@@ -24,8 +24,7 @@ from .snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
 NOW = datetime.now(UTC)
-KEEPING = MaintenanceReport((), {}, (), (), (), {})
-"""Nothing."""
+KEEPING = MaintenanceReport((), {}, (), (), (), {})  # nothing
 
 
 def week(number: int) -> str:
@@ -74,10 +73,6 @@ def database_url(
 @pytest.fixture
 def magnets(connect: Connect) -> psycopg.Connection:
     return connect()
-
-
-def install_with(engine: sa.Engine, retention: Retention | None) -> None:
-    install(engine, keeping(retention))
 
 
 # --- weeks ---
@@ -129,9 +124,7 @@ def test_the_clock_moves_on(magnets: psycopg.Connection, engine: sa.Engine) -> N
     assert places(magnets) == [(NOW + 12 * WEEK, week(12))]
 
 
-def test_partitions_belong_to_the_owner_and_have_the_key(
-    magnets: psycopg.Connection, engine: sa.Engine
-) -> None:
+def test_partitions_have_the_owner_and_the_key(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     maintain(engine, NOW + WEEK)
     assert rows(
         magnets,
@@ -189,9 +182,7 @@ def test_a_clock_without_a_zone_is_refused(magnets: psycopg.Connection, engine: 
 # --- the default partition ---
 
 
-def test_a_row_without_a_week_moves_when_its_week_is_made(
-    magnets: psycopg.Connection, engine: sa.Engine
-) -> None:
+def test_a_row_moves_when_its_week_is_made(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     early = [NOW + 6 * WEEK, NOW + 6 * WEEK + timedelta(seconds=1)]
     for time in early:
         put(magnets, time)
@@ -266,19 +257,15 @@ def test_weeks_past_retention_are_set_aside(magnets: psycopg.Connection, engine:
     assert left == [(week(number),) for number in range(0, 3)]
 
 
-def test_weeks_are_dropped_at_once_if_the_facility_says_so(
-    magnets: psycopg.Connection, engine: sa.Engine
-) -> None:
-    facility = magnets_facility()
-    table = replace(facility.tables[0], retention=Retention(10, "week"))
-    install(engine, replace(facility, tables=(table,), keep_dropped=None))
+def test_weeks_are_dropped_at_once(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    install(engine, replace(keeping(Retention(10, "week")), keep_dropped=None))
     put(magnets, NOW)
     assert maintain(engine, Week.of(NOW).end + 10 * WEEK).dropped == (week(0),)
     assert rows(magnets, "select count(*) from ringlog.set_aside") == [(0,)]
 
 
 def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connect) -> None:
-    install_with(engine, None)
+    install(engine, keeping(None))
     connection = connect()
     for first in (EARLIEST, at("1997-03-25 12:00:00"), NOW):
         for number in range(ENOUGH):
@@ -290,7 +277,7 @@ def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connec
 
 def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connect: Connect) -> None:
     """Events, former writers, settings and dropped samples; those of set-aside weeks may still be needed."""
-    install_with(engine, None)
+    install(engine, keeping(None))
     connection = connect()
     put(connection, NOW - 9 * WEEK)
     maintain(engine)
@@ -326,7 +313,7 @@ def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connec
     for end in ends[:2]:
         connection.execute(lost, [end - second])
     assert left(NOW + 100 * WEEK) == [ends] * 4
-    install_with(engine, Retention(10, "week"))
+    install(engine, keeping(Retention(10, "week")))
     connection.execute("delete from ringlog.how_taken where settings not like '2%'")
     # the settings of the begin of a time are those before it
     assert left(NOW + 5 * WEEK) == [ends[1:], ends[1:], ends[1:], ends[0:]]
@@ -337,7 +324,7 @@ def test_records_for_why_are_kept_as_long_as_the_weeks(engine: sa.Engine, connec
 
 
 def test_a_device_with_random_times_creates_no_weeks(engine: sa.Engine, connect: Connect) -> None:
-    install_with(engine, None)
+    install(engine, keeping(None))
     connection = connect()
     for number in range(300):
         put(connection, EARLIEST + number * 9 * WEEK)
@@ -356,12 +343,12 @@ def test_the_report_lists_the_created_objects(magnets: psycopg.Connection, engin
 
 
 def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect: Connect) -> None:
-    install_with(engine, None)
+    install(engine, keeping(None))
     put(connect(), NOW - 20 * WEEK)
     maintain(engine)
     magnets = connect()
     with pytest.raises(InstallRefused) as refused:
-        install_with(engine, Retention(3, "month"))
+        install(engine, keeping(Retention(3, "month")))
     (obstacle,) = refused.value.obstacles
     monday = f"{Week.of(NOW - 20 * WEEK).start:%Gw%V}"
     assert obstacle.what == (
@@ -370,10 +357,10 @@ def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect:
     )
     assert maintain(engine).set_aside == ()
     magnets.execute(obstacle.sql.encode())
-    install_with(engine, Retention(3, "month"))
+    install(engine, keeping(Retention(3, "month")))
     assert maintain(engine).set_aside == (week(-20),)
     # a change that drops nothing needs no decision
-    install_with(engine, Retention(2, "month"))
+    install(engine, keeping(Retention(2, "month")))
 
 
 # --- beside writers and readers ---
@@ -381,8 +368,7 @@ def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect:
 
 def test_writers_continue(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
     """Rows keep arriving for the weeks that are being created; each is stored once, none is refused."""
-    stop = threading.Event()
-    sent: list[list[datetime]] = [[], []]
+    stop, sent = threading.Event(), [list[datetime](), list[datetime]()]
     errors: list[Exception] = []
 
     def write(connection: psycopg.Connection, times: list[datetime], seconds: int) -> None:
@@ -449,29 +435,32 @@ def test_two_runs_at_once(magnets: psycopg.Connection, database_url: sa.URL) -> 
     assert places(magnets) == [(NOW - 3 * WEEK, week(-3))]
 
 
-def test_work_on_a_locked_table_is_postponed(
-    magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def other(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> psycopg.Connection:
+    """A session in a transaction, for whose locks nobody waits."""
     monkeypatch.setattr(change, "PATIENCE", 0.0)
-    open_writer = connect()
-    open_writer.autocommit = False
-    put(open_writer, NOW)
+    connection = connect()
+    connection.autocommit = False
+    return connection
+
+
+def test_work_on_a_locked_table_is_postponed(
+    magnets: psycopg.Connection, engine: sa.Engine, other: psycopg.Connection
+) -> None:
+    put(other, NOW)
     report = maintain(engine, NOW + WEEK)
     assert report == replace(KEEPING, postponed=(week(5),))
     assert str(report) == f"postponed log.{week(5)}: its table is in use"
     assert week(5) not in partitions(magnets)
     report = maintain(engine, Week.of(NOW).end + 10 * WEEK)
     assert week(0) in report.postponed
-    open_writer.commit()
+    other.commit()
     assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
 
 
 def test_statistics_of_a_locked_log_are_turned_off_later(
-    magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    magnets: psycopg.Connection, engine: sa.Engine, other: psycopg.Connection
 ) -> None:
-    monkeypatch.setattr(change, "PATIENCE", 0.0)
-    other = connect()
-    other.autocommit = False
     other.execute(sql.SQL("lock table log.{} in share mode").format(sql.Identifier(week(0))))
     assert [*turn_off_near(engine)] == [
         "statistics of log.magnets: the table is in use, they are turned off later"
@@ -496,16 +485,15 @@ def test_a_partition_created_by_hand_is_left_alone(magnets: psycopg.Connection, 
         " for values from ('1997-01-01') to ('2020-01-01')"
     )
     put(magnets, at("2019-06-01"))
-    install_with(engine, None)
+    install(engine, keeping(None))
     assert maintain(engine) == KEEPING
     assert places(magnets) == [(at("2019-06-01"), "magnets_years")]
 
 
 def test_several_tables(engine: sa.Engine, connect: Connect) -> None:
     (table,) = magnets_facility().tables
-    other = replace(
-        table, name="other", columns=tuple(replace(c, signal=f"other/{c.name}") for c in table.columns)
-    )
+    columns = tuple(replace(column, signal=f"other/{column.name}") for column in table.columns)
+    other = replace(table, name="other", columns=columns)
     install(engine, Facility("test", "UTC", (table, other)))
     put(connect(), NOW - 3 * WEEK)
     report = maintain(engine, NOW + WEEK)

@@ -1,14 +1,14 @@
 """The gateway reads only changed entries of its catalogue again, and misses no kind of change."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import NamedTuple
 
 import psycopg
 import pymssql
 import pytest
 from case_tables import cases
+from talks import param
 
 import raw_tds
 from authors import author_with_schema
@@ -16,7 +16,7 @@ from raw_client import RawClient
 from raw_replies import read_reply
 from raw_tds import INT4, NORMAL, REAL, dbrpc
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients, CtClient, Param
+from tds_clients import Admin, Clients, CtClient
 from waiting import wait_until
 
 AUTHOR = Login("catalogue_author", "author")
@@ -47,153 +47,47 @@ def client(site: Admin, clients: Clients) -> Iterator[CtClient]:
         yield client
 
 
-class Call(NamedTuple):
-    name: str
-    params: tuple[Param, ...] = ()
-    before: str = ""
-    """a text of T-SQL"""
-
-    def answer(self, client: CtClient) -> object:
-        """The return status, or the number of the error."""
-        if self.before:
-            client.language(self.before)
-        answer = client.call(self.name, self.params)
-        if self.before:
-            client.language("set rowcount 0")
-        return answer.error.number if answer.errors else (answer.rows or answer.statuses)
+def answer(client: CtClient, name: str, params: Sequence[str] = (), first: str = "") -> object:
+    """The rows or the return status of a call, or the number of its error; `first` is a text before it."""
+    if first:
+        client.language(first)
+    found = client.call(name, [*map(param, params)])
+    if first:
+        client.language("set rowcount 0")
+    return found.error.number if found.errors else (found.rows or found.statuses)
 
 
-FUNCTION = "create function {name}() returns integer language sql as 'select 1'; "
-OF_ROW = (
-    "create table {name}_row (a integer, b integer); "
-    "create function {name}(r {name}_row) returns integer language sql as 'select 1'; "
-)
-A, B, C = (Param("int", "1", f"@{name}") for name in "abc")
-
-# the state, the call's answer, the change, the answer of the same call afterwards, and that of another one
-CHANGES = {
-    "a new name": (
-        FUNCTION,
-        Call("{name}"),
-        [1],
-        "alter function {name} rename to {name}_new",
-        2812,
-        Call("{name}_new"),
-    ),
-    "another schema": (
-        FUNCTION,
-        Call("{name}"),
-        [1],
-        "alter function {name} set schema catalogue_other",
-        2812,
-        Call("catalogue_other..{name}"),
-    ),
-    "a new name of the schema": (
-        FUNCTION.replace("{name}", "catalogue_old.{name}"),
-        Call("catalogue_old..{name}"),
-        [1],
-        "alter schema catalogue_old rename to catalogue_new",
-        2812,
-        Call("catalogue_new..{name}"),
-    ),
-    "dropped": (FUNCTION, Call("{name}"), [1], "drop function {name}()", 2812, None),
-    "made anew": (
-        FUNCTION,
-        Call("{name}"),
-        [1],
-        "drop function {name}(); "
-        "create function {name}(a integer = 2) returns integer language sql as 'select $1'",
-        [2],
-        None,
-    ),
-    "a default": (
-        "create function {name}(a integer) returns integer language sql as 'select $1'; ",
-        Call("{name}"),
-        201,
-        "create or replace function {name}(a integer default 7) returns integer language sql as 'select $1'",
-        [7],
-        None,
-    ),
-    "it only reads": (
-        FUNCTION,
-        Call("{name}", before="set rowcount 1"),
-        195,
-        "alter function {name}() stable",
-        [1],
-        None,
-    ),
-    "a new column of a row": (
-        OF_ROW,
-        Call("{name}", (A, B, C)),
-        8145,
-        "alter table {name}_row add c integer",
-        [1],
-        None,
-    ),
-    "a new name of a column": (
-        OF_ROW,
-        Call("{name}", (A, C)),
-        8145,
-        "alter table {name}_row rename b to c",
-        [1],
-        None,
-    ),
-    "a column's type": (
-        OF_ROW,
-        Call("{name}", (A, Param("char", "x", "@b"))),
-        8114,
-        "alter table {name}_row alter b type text",
-        [1],
-        None,
-    ),
-    "a column that is gone": (
-        OF_ROW,
-        Call("{name}", (A, B)),
-        [1],
-        "alter table {name}_row drop b",
-        8145,
-        None,
-    ),
-    "an owner that is not ringlog's": (
-        "create function ringlog.{name}() returns integer {shared} "
-        "as 'select (session_user = ''ringlog_gateway'')::integer'; "
-        "alter function ringlog.{name} owner to ringlog_owner;"
-        "grant execute on function ringlog.{name} to public; ",
-        Call("ringlog..{name}"),
-        [1],
-        "alter function ringlog.{name} owner to catalogue_owner",
-        [0],
-        None,
-    ),
-}
+# `make`, the `call` with its parameters, its answer `before` the `change` and `after` it, and `other`, the
+# call that has the first answer then
+CHANGES = cases(__file__, "changes")
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen(site: Admin, client: CtClient, change: str) -> None:
-    make, call, before, alter, after, other = CHANGES[change]
+    case = CHANGES[change]
     name = f"changing_{next(NUMBERS)}"
 
     def execute(text: str) -> None:
         text = text.replace("{name}", name).replace("{shared}", SHARED)
         site.execute(f"set search_path = {SCHEMA}; {text}; notify ringlog_catalogue".encode())
 
-    def answer(call: Call) -> object:
-        return call._replace(name=call.name.replace("{name}", name)).answer(client)
+    def called(call: str) -> object:
+        return answer(client, call.replace("{name}", name), case.get("with", ()), case.get("first", ""))
 
-    execute(make)
     found: list[object] = []
 
-    def is_answered(call: Call, wanted: object) -> bool:
-        found[:] = [answer(call)]
+    def is_answered(wanted: object) -> bool:
+        found[:] = [called(case["call"])]
         return found == [wanted]
 
-    wait_until(lambda: is_answered(call, before), lambda: found)
-    execute(f"begin; {alter}; rollback")
-    assert answer(call) == before
-    execute(alter)
-    wait_until(lambda: is_answered(call, after), lambda: found)
-    if other:
-        assert answer(other) == before
+    execute(case["make"])
+    wait_until(lambda: is_answered(case["before"]), lambda: found)
+    execute(f"begin; {case['change']}; rollback")
+    assert called(case["call"]) == case["before"]
+    execute(case["change"])
+    wait_until(lambda: is_answered(case["after"]), lambda: found)
+    if "other" in case:
+        assert called(case["other"]) == case["before"]
 
 
 def rows(connection: pymssql.Connection, text: str) -> list[object]:
@@ -238,8 +132,8 @@ def test_a_change_that_nobody_has_notified_of(site: Admin, client: CtClient, ser
     """It becomes known when the gateway connects again."""
     make = f"create function {SCHEMA}.quiet({{}}) returns integer language sql as 'select $1'"
     site.execute(f"{make.format('a integer')}; notify ringlog_catalogue".encode())
-    call = Call("quiet", (Param("int", "7"), Param("int", "8")))
-    wait_until(lambda: call.answer(client) == 8144)
+    given = ["int = 7", "int = 8"]
+    wait_until(lambda: answer(client, "quiet", given) == 8144)
     site.execute(f"drop function {SCHEMA}.quiet; {make.format('a integer, b integer')}".encode())
     site.execute(
         "select pg_terminate_backend(pid, 10000) from pg_stat_activity"
@@ -248,7 +142,7 @@ def test_a_change_that_nobody_has_notified_of(site: Admin, client: CtClient, ser
     answers: list[object] = []
 
     def is_known() -> bool:
-        answers.append(call.answer(client))
+        answers.append(answer(client, "quiet", given))
         return answers[-1] == [7]
 
     wait_until(is_known)
@@ -350,26 +244,24 @@ def row(number: int) -> list[raw_tds.Param]:
     ]
 
 
-def test_values_reach_the_columns_of_their_names(server: RunningServer, pair: Pair) -> None:
+@pytest.mark.parametrize(
+    ("change", "stored"),
+    [
+        (Pair.swap, [(0, 1.0, 2.0), (1, 2.0, 1.0), (2, 1.0, 2.0)]),
+        # a column that is created again has another position; the earlier values were dropped with it
+        (Pair.replace, [(0, None, 2.0), (1, None, 2.0), (2, 1.0, 2.0)]),
+    ],
+)
+def test_values_reach_the_columns_of_their_names(
+    server: RunningServer, pair: Pair, change: Callable[[Pair], str], stored: list[tuple[object, ...]]
+) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
         pair.prepare(client)
         for number in range(3):
-            pair.execute(pair.swap())
+            pair.execute(change(pair))
             pair.keep(client, number)
-    # the earlier rows were dropped with their columns
-    assert pair.stored() == [(0, 1.0, 2.0), (1, 2.0, 1.0), (2, 1.0, 2.0)]
-
-
-def test_a_column_dropped_and_created_again(server: RunningServer, pair: Pair) -> None:
-    """The column then has another position."""
-    with RawClient(server.host, server.port) as client:
-        assert client.log_in5(server.writer).login == 5
-        pair.prepare(client)
-        for number in range(3):
-            pair.execute(pair.replace())
-            pair.keep(client, number)
-    assert pair.stored() == [(0, None, 2.0), (1, None, 2.0), (2, 1.0, 2.0)]
+    assert pair.stored() == stored
 
 
 def test_on_a_connection_of_its_own(server: RunningServer, pair: Pair) -> None:
