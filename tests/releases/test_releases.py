@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import new_folder
 
-from releases.site import DEVELOPER, answers, put_rows, restored, structure, write_facility
+from releases.site import DEVELOPER, answers, new_site, put_rows, restored, structure
 from ringlog.procedures import FORMER
 from ringlog.schema.installing import versions
 from servers import WRITER, RunningServer, ringlog, serving
@@ -23,8 +23,7 @@ MINOR = version("ringlog").rsplit(".", 1)[0]
 @pytest.fixture(scope="module")
 def todays() -> list[str]:
     """The structure of ringlog's schemas in a site created today."""
-    folder = new_folder("release")
-    with serving(folder / "data", facility=write_facility(folder)) as server:
+    with new_site() as (server, folder, _):
         found = structure(server.dsn)
     shutil.rmtree(folder)
     return found
