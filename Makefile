@@ -91,8 +91,9 @@ test-long: $(VENV)/.long $(QUESTDB)
 	$(PYTEST) tests/long
 	$(PYTEST) -m long
 
-# Another seed of the tests each time, which pytest prints.
+# Another seed of the tests each time, which pytest prints, and other generated values.
 nightly: export TEST_SEED ?= $(shell date +%s)
+nightly: export PYTEST_ADDOPTS ?= --hypothesis-profile=nightly
 nightly:
 	$(MAKE) lint
 	$(MAKE) test

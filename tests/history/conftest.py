@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.installing.install import install
+from ringlog.server.embedded.postgres import Postgres
 from ringlog.server.processes.archive_server import ArchiveServers, archive_server
 from waiting import wait_until
 
@@ -43,6 +44,15 @@ def database_url(
         made = prepared_databases()
     with made as url:
         yield url
+
+
+@pytest.fixture
+def reading(scratch_postgres: Postgres, filled: str) -> Iterator[psycopg.Connection]:
+    """A session that only reads the database of `filled` itself: a copy takes a third of a second of CPU."""
+    with psycopg.connect(scratch_postgres.conninfo(filled), autocommit=True) as connection:
+        connection.execute("set timezone to 'UTC'")
+        connection.execute("set default_transaction_read_only to on")
+        yield connection
 
 
 @contextmanager

@@ -78,14 +78,14 @@ def magnets(filled: str, conninfo: str) -> Iterator[psycopg.Connection]:
     ],
 )
 def test_a_trend_of_summaries(
-    magnets: psycopg.Connection, begin: datetime, end: datetime, points: int, width: timedelta
+    reading: psycopg.Connection, begin: datetime, end: datetime, points: int, width: timedelta
 ) -> None:
-    trend = magnets.execute(
+    trend = reading.execute(
         "select * from ringlog.get_trend('magnet/current', %s, %s, %s)", [begin, end, points]
     )
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     rows = trend.fetchall()
-    same(rows, bins_of_rows(magnets, "current", begin, end, width, epoch))
+    same(rows, bins_of_rows(reading, "current", begin, end, width, epoch))
     assert len(rows) <= points
 
 
@@ -117,10 +117,10 @@ def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> N
                 same(found, bins_of_rows(magnets, "current", BEGIN, end, width, epoch))
 
 
-def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
+def test_a_trend_of_rows(reading: psycopg.Connection) -> None:
     begin, end = BEGIN + timedelta(seconds=3), BEGIN + timedelta(hours=1)
-    trend = magnets.execute("select * from ringlog.get_trend('magnet/on', %s, %s, 1000)", [begin, end])
-    same(trend.fetchall(), bins_of_rows(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
+    trend = reading.execute("select * from ringlog.get_trend('magnet/on', %s, %s, 1000)", [begin, end])
+    same(trend.fetchall(), bins_of_rows(reading, '"on"::integer', begin, end, (end - begin) / 1000, begin))
 
 
 def test_times_of_clocks_that_were_never_set(
@@ -176,15 +176,15 @@ def test_a_trend_follows_its_signal(magnets: psycopg.Connection, engine: sa.Engi
     assert [row[1:3] for row in rows] == [(1, 7.0)]
 
 
-def test_many_trends(magnets: psycopg.Connection) -> None:
+def test_many_trends(reading: psycopg.Connection) -> None:
     query = "select signal, count(*) from ringlog.get_trends(%s, %s, %s, 100) group by 1"
-    found = magnets.execute(query, ["magnet/current, magnet/on", BEGIN, NOW]).fetchall()
+    found = reading.execute(query, ["magnet/current, magnet/on", BEGIN, NOW]).fetchall()
     assert {name for name, _ in found} == {"magnet/current", "magnet/on"}
-    found = magnets.execute(query, ["magnet/current\nmagnet/on\n", BEGIN, NOW]).fetchall()
+    found = reading.execute(query, ["magnet/current\nmagnet/on\n", BEGIN, NOW]).fetchall()
     assert len(found) == 2
 
 
-def test_the_meaning_of_a_time(magnets: psycopg.Connection) -> None:
+def test_the_meaning_of_a_time(reading: psycopg.Connection) -> None:
     """By PostgreSQL's own aggregates over the rows."""
     query = """
         with number as (
@@ -198,12 +198,12 @@ def test_the_meaning_of_a_time(magnets: psycopg.Connection) -> None:
         from number
     """
     for begin, end in ((BEGIN, NOW), (BEGIN + timedelta(hours=3, seconds=2), BEGIN + timedelta(hours=60))):
-        expected = magnets.execute(query, {"begin": begin, "end": end}).fetchall()
+        expected = reading.execute(query, {"begin": begin, "end": end}).fetchall()
         found = "select * from ringlog.get_statistics('magnet/current', %s, %s)"
-        same(magnets.execute(found, [begin, end]).fetchall(), expected)
+        same(reading.execute(found, [begin, end]).fetchall(), expected)
     one = "select * from ringlog.get_trend('magnet/current', %s, %s, 1)"
-    assert [row[:2] for row in magnets.execute(one, [BEGIN, NOW]).fetchall()] == [
-        (BEGIN, expected_n(magnets))
+    assert [row[:2] for row in reading.execute(one, [BEGIN, NOW]).fetchall()] == [
+        (BEGIN, expected_n(reading))
     ]
 
 
@@ -255,16 +255,16 @@ def test_distribution(magnets: psycopg.Connection) -> None:
     assert found.fetchall() == [(50.0, 20.0, pytest.approx(40 / 3))]
 
 
-def test_every_so_often(magnets: psycopg.Connection) -> None:
+def test_every_so_often(reading: psycopg.Connection) -> None:
     query = "select * from ringlog.get_signal('magnet/current', %s, %s, every => %s)"
-    hourly = magnets.execute(query, [BEGIN, NOW, 3600]).fetchall()
+    hourly = reading.execute(query, [BEGIN, NOW, 3600]).fetchall()
     expected = bins_of_rows(
-        magnets, "current", BEGIN, NOW, timedelta(hours=1), datetime(1970, 1, 1, tzinfo=UTC)
+        reading, "current", BEGIN, NOW, timedelta(hours=1), datetime(1970, 1, 1, tzinfo=UTC)
     )
     assert hourly == [(row[0], row[5]) for row in expected if row[1]]
-    uneven = magnets.execute(query, [BEGIN, BEGIN + timedelta(hours=1), 12.5]).fetchall()
+    uneven = reading.execute(query, [BEGIN, BEGIN + timedelta(hours=1), 12.5]).fetchall()
     expected = bins_of_rows(
-        magnets, "current", BEGIN, BEGIN + timedelta(hours=1), timedelta(seconds=12.5), BEGIN
+        reading, "current", BEGIN, BEGIN + timedelta(hours=1), timedelta(seconds=12.5), BEGIN
     )
     assert uneven == [(row[0], row[5]) for row in expected if row[1]]
 
@@ -284,9 +284,9 @@ def test_every_so_often(magnets: psycopg.Connection) -> None:
         ("get_signal('magnet/on', now(), every => 0)", errors.InvalidParameterValue),
     ],
 )
-def test_refusals(magnets: psycopg.Connection, call: str, error: type[Exception]) -> None:
+def test_refusals(reading: psycopg.Connection, call: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        magnets.execute(f"select * from ringlog.{call}")
+        reading.execute(f"select * from ringlog.{call}")
 
 
 def test_a_trend_over_tds(server: RunningServer) -> None:

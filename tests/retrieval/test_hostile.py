@@ -153,7 +153,7 @@ parameters = st.dictionaries(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(paths, parameters)
 def test_no_request_finds_a_defect(anyone: httpx.Client, path: str, given: dict[str, str]) -> None:
     answer = anyone.get(path, params=given)
@@ -206,7 +206,7 @@ posting = st.sampled_from(
 MINUTE = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:01:00Z"}
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(posting, kinds, bodies)
 def test_no_body_finds_a_defect(anyone: httpx.Client, path: str, kind: str, content: bytes) -> None:
     answer = anyone.post(path, params=MINUTE, content=content, headers={"Content-Type": kind})

@@ -21,9 +21,7 @@ from tds_clients import PLAIN
 
 pytestmark = pytest.mark.usefixtures("functions")
 MiB = 1 << 20
-generated = settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+generated = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 TRANSACTION = 0x0E
 CALL = [
