@@ -132,8 +132,8 @@ begin
     where p.pronamespace = 'tsql'::regnamespace and p.prokind = 'f' and not p.proretset and p.pronargdefaults = 0
       and p.prorettype not in ('void'::regtype, 'trigger'::regtype) and 'text'::regtype = any (p.proargtypes::oid[])
       and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,case_folded}')
-      -- which earlier versions had
-      and not p.proname = any ('{folded,with_case,of_any_collation,of_no_case}')
+      -- those of 1.0.0, in an upgraded database
+      and not p.proname = any ('{folded,with_case,of_any_collation,of_no_case,text_of_digits}')
       and p.oid not in (select oprcode from pg_operator)
     group by p.oid
   loop

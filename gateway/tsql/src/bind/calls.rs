@@ -123,8 +123,8 @@ impl CallBinder<'_, '_, '_> {
     }
 }
 
-/// The function by its name in SQL, and what SQL Server says of a call of one of T-SQL: without its schema (195), as rows or not (208, 4121), without all of
-/// its arguments, for which DEFAULT may stand (313, 8144).
+/// The function by its name in SQL. Errors of a call of one of T-SQL: without its schema (195), as rows or not (208,
+/// 4121), without all of its arguments, for which DEFAULT may stand (313, 8144).
 pub fn demanded(
     binder: &Binder<'_>,
     name: &ObjectName,
