@@ -200,8 +200,8 @@ def spans(
 
 
 @pytest.mark.parametrize("cases", [40, pytest.param(CASES, marks=pytest.mark.long)])
-def test_random_conditions(site: psycopg.Connection, cases: int) -> None:
-    oracle = Oracle(site)
+def test_random_conditions(reading: psycopg.Connection, cases: int) -> None:
+    oracle = Oracle(reading)
     chance = random.Random(SEED)
     found_spans = 0
     for case in range(cases):
@@ -214,7 +214,7 @@ def test_random_conditions(site: psycopg.Connection, cases: int) -> None:
         borders = oracle.borders(gap)
         at = np.unique(np.concatenate([[start], borders[(borders > start) & (borders < end)]]))
         text, truth = condition(chance, oracle, at, gap)
-        found = spans(site, text, start, end, gap)
+        found = spans(reading, text, start, end, gap)
         change = np.diff(np.concatenate([[0], (truth == 1).astype(np.int8), [0]]))
         until = np.append(at, end)
         wanted = [*zip(until[change == 1].tolist(), until[change == -1].tolist(), strict=True)]
@@ -224,9 +224,9 @@ def test_random_conditions(site: psycopg.Connection, cases: int) -> None:
 
 
 @pytest.mark.parametrize("cases", [20, pytest.param(CASES // 5, marks=pytest.mark.long)])
-def test_statistics_of_random_conditions(site: psycopg.Connection, cases: int) -> None:
+def test_statistics_of_random_conditions(reading: psycopg.Connection, cases: int) -> None:
     """Figures of the rows in the spans, and the mean weighted by the time for which each is held."""
-    oracle = Oracle(site)
+    oracle = Oracle(reading)
     chance = random.Random(SEED + 1)
     weighed = 0
     for case in range(cases):
@@ -250,7 +250,7 @@ def test_statistics_of_random_conditions(site: psycopg.Connection, cases: int) -
         seconds = np.diff(np.append(at, end)) / 1e6
         of_mean = (truth == 1) & ~np.isnan(held)
         moment = "'epoch'::timestamptz + %s * interval '1 us'"
-        (found,) = site.execute(
+        (found,) = reading.execute(
             "select n, min, max, mean, std, nans, nulls, seconds, time_mean"
             f" from ringlog.get_statistics_while(%s, %s, {moment}, {moment}, %s, true)".encode(),
             [signal, text, start, end, None if gap is None else gap / 1e6],
@@ -267,32 +267,27 @@ def test_statistics_of_random_conditions(site: psycopg.Connection, cases: int) -
     assert weighed > cases // 4
 
 
+SYNTAX = errors.SyntaxError
+
+
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
         (
             "SR:CURRENT > ",
-            errors.SyntaxError,
+            SYNTAX,
             "character 14: a number, or a text in single quotes is expected, not the end",
         ),
-        ("SR:CURRENT 10", errors.SyntaxError, "character 12: one of = <> < <= > >= is expected, not '10'"),
-        ("(SR:CURRENT > 10", errors.SyntaxError, r"character 17: \) is expected, not the end"),
-        (
-            "SR:CURRENT > 10) or",
-            errors.SyntaxError,
-            r"character 16: and, or, or the end is expected, not '\)'",
-        ),
-        ("SR:CURRENT > 10 SR:STATE = 1", errors.SyntaxError, r"character 17: and, or, \) or the end"),
-        ("SR:CURRENT > 10 and", errors.SyntaxError, "character 20: the name of a signal is expected"),
-        (
-            "and SR:CURRENT > 10",
-            errors.SyntaxError,
-            "character 1: the name of a signal is expected, not 'and'",
-        ),
-        ("SR:MODE < 'user'", errors.SyntaxError, "character 9: = or <> before a text is expected, not '<'"),
-        ("SR:MODE = 'user", errors.SyntaxError, "character 11: '''user' is not understood"),
-        ("SR:CURRENT > SR:VACUUM", errors.SyntaxError, "character 14: a number, or a text in single quotes"),
-        ("", errors.SyntaxError, "character 1: the name of a signal is expected, not the end"),
+        ("SR:CURRENT 10", SYNTAX, "character 12: one of = <> < <= > >= is expected, not '10'"),
+        ("(SR:CURRENT > 10", SYNTAX, r"character 17: \) is expected, not the end"),
+        ("SR:CURRENT > 10) or", SYNTAX, r"character 16: and, or, or the end is expected, not '\)'"),
+        ("SR:CURRENT > 10 SR:STATE = 1", SYNTAX, r"character 17: and, or, \) or the end"),
+        ("SR:CURRENT > 10 and", SYNTAX, "character 20: the name of a signal is expected"),
+        ("and SR:CURRENT > 10", SYNTAX, "character 1: the name of a signal is expected, not 'and'"),
+        ("SR:MODE < 'user'", SYNTAX, "character 9: = or <> before a text is expected, not '<'"),
+        ("SR:MODE = 'user", SYNTAX, "character 11: '''user' is not understood"),
+        ("SR:CURRENT > SR:VACUUM", SYNTAX, "character 14: a number, or a text in single quotes"),
+        ("", SYNTAX, "character 1: the name of a signal is expected, not the end"),
         (
             "SR:CURRENT > 10 or SR:NOBODY = 1",
             errors.UndefinedObject,
@@ -308,18 +303,18 @@ def test_statistics_of_random_conditions(site: psycopg.Connection, cases: int) -
     ],
 )
 def test_what_is_not_understood(
-    site: psycopg.Connection, text: str, error: type[psycopg.Error], message: str
+    reading: psycopg.Connection, text: str, error: type[psycopg.Error], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        site.execute("select * from ringlog.get_spans(%s)", [text])
+        reading.execute("select * from ringlog.get_spans(%s)", [text])
 
 
-def test_brackets_and_precedence(site: psycopg.Connection) -> None:
+def test_brackets_and_precedence(reading: psycopg.Connection) -> None:
     """`not` before `and` before `or`; names in quotes, operators without blanks, capital letters."""
     start, end = micro(BEGIN), micro(END)
 
     def of(text: str) -> list[tuple[int, int]]:
-        return spans(site, text, start, end, None)
+        return spans(reading, text, start, end, None)
 
     high, user, on = "SR:CURRENT > 1", "SR:STATE = 'user'", "SR:SHUTTER = 1"
     assert (
