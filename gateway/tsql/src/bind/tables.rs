@@ -120,7 +120,7 @@ fn demand_one_of_each(elements: &[TableElement], of: &str) -> Result<(), Error> 
         let text = format!("Cannot add multiple PRIMARY KEY constraints to table '{of}'.");
         return fail(8110, text, at_first_key(elements));
     }
-    let mut version = None;
+    let mut has_version = false;
     let mut computed = Vec::new();
     for element in elements {
         let TableElement::Column(column) = element else { continue };
@@ -144,10 +144,10 @@ fn demand_one_of_each(elements: &[TableElement], of: &str) -> Result<(), Error> 
         }
         match &column.kind {
             ColumnKind::Typed(type_) if type_.name == "timestamp" || type_.name == "rowversion" => {
-                if let Some(first) = version.replace(name) {
+                if std::mem::replace(&mut has_version, true) {
                     let text = format!(
-                        "A table can only have one timestamp column. Because table '{of}' already has one ('{first}'), the \
-                         column '{name}' cannot be added."
+                        "A table can only have one timestamp column. Because table '{of}' already has one, the column \
+                         '{name}' cannot be added."
                     );
                     return fail(2738, text, at);
                 }
