@@ -120,7 +120,7 @@ fn demand_one_of_each(elements: &[TableElement], of: &str) -> Result<(), Error> 
         let text = format!("Cannot add multiple PRIMARY KEY constraints to table '{of}'.");
         return fail(8110, text, at_first_key(elements));
     }
-    let mut has_version = false;
+    let mut versions = 0;
     let mut computed = Vec::new();
     for element in elements {
         let TableElement::Column(column) = element else { continue };
@@ -144,7 +144,8 @@ fn demand_one_of_each(elements: &[TableElement], of: &str) -> Result<(), Error> 
         }
         match &column.kind {
             ColumnKind::Typed(type_) if type_.name == "timestamp" || type_.name == "rowversion" => {
-                if std::mem::replace(&mut has_version, true) {
+                versions += 1;
+                if versions > 1 {
                     let text = format!(
                         "A table can only have one timestamp column. Because table '{of}' already has one, the column \
                          '{name}' cannot be added."
