@@ -13,7 +13,7 @@ use super::value::{ConvertError, Result, Value};
 use bytes::BytesMut;
 
 /// ±14:00, the widest offset of the type.
-const WIDEST_OFFSET: i16 = 840;
+const WIDEST_OFFSET: u16 = 840;
 
 fn little(bytes: &[u8]) -> i64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | i64::from(*byte))
@@ -41,7 +41,7 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
     match offset {
         [low, high] => {
             let offset_minutes = i16::from_le_bytes([*low, *high]);
-            if offset_minutes.abs() > WIDEST_OFFSET {
+            if offset_minutes.unsigned_abs() > WIDEST_OFFSET {
                 return Err(out_of_range());
             }
             Ok(Value::DateTimeOffset { utc: datetime, offset_minutes })
@@ -171,11 +171,12 @@ mod tests {
     #[test]
     fn malformed_times_are_refused() {
         let d = Dialect::new(Version::Tds74);
-        // 24:00:00.0, a day after 9999-12-31, an offset of 14:01
+        // 24:00:00.0, a day after 9999-12-31, an offset of 14:01, the least of its two bytes
         for (token, scale, wire) in [
             (TypeToken::TimeN, 0, &[0x80, 0x51, 0x01][..]),
             (TypeToken::DateN, 0, &[0xDB, 0xB9, 0x37]),
             (TypeToken::DateTimeOffset, 0, &[0, 0, 0, 0, 0, 0, 0x49, 0x03]),
+            (TypeToken::DateTimeOffset, 0, &[0, 0, 0, 0, 0, 0, 0x00, 0x80]),
         ] {
             let refused = decode_value(Some(wire), &t(token, scale), &d).unwrap_err();
             assert_eq!(refused.kind, ErrorKind::Overflow, "{token:?}");
