@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::facts::collations::Collation;
 use crate::facts::conversions::verb;
 use crate::facts::functions::{date_part, rule, Rule};
-use crate::facts::types::{Case, Family, Type, UNKNOWN};
+use crate::facts::types::{Case, Family, Type};
 use crate::facts::variants;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::folded;
@@ -197,7 +197,7 @@ fn collated(binder: &mut Binder<'_>, sign: &str, sides: [&Expression; 2]) -> Res
 pub fn collated_together<const N: usize>(binder: &Binder<'_>, values: [Value; N]) -> [Value; N] {
     let is_of_database = |value: &Value| value.is_text() && value.case() == Case::OfDatabase;
     // PostgreSQL infers the type of a parameter
-    let is_open = |value: &Value| value.of == UNKNOWN && value.is_parameter();
+    let is_open = |value: &Value| !value.of.is_tsql() && value.is_parameter();
     if !binder.scope.folds || !values.iter().all(|value| is_of_database(value) || is_open(value)) {
         return values;
     }

@@ -244,8 +244,7 @@ fn values_of(
     for row in &mut rows {
         for (index, value) in row.iter_mut().enumerate() {
             let is_variant = targets.is_variant(index);
-            if let Some(known) = value.take_if(|value| is_variant && (value.is_null() || value.of.is_tsql()))
-            {
+            if let Some(known) = value.take_if(|value| is_variant && value.of.is_tsql()) {
                 *value = Some(implicit(known, SQL_VARIANT, line, binder.dialect())?);
             }
         }

@@ -87,7 +87,7 @@ fn percent_of(binder: &mut Binder<'_>, top: &Top, rows: postgres::Query) -> Resu
 pub fn row_count(binder: &mut Binder<'_>, count: &Expression, line: u32) -> Result<Scalar, Error> {
     let number = expressions::value(binder, count)?;
     let is_other = |of: Type| !matches!(of.family, Family::Integer | Family::Bit);
-    if number.is_null() || is_other(number.of) {
+    if number.is_null() || number.of.is_tsql() && is_other(number.of) {
         let text =
             "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
         return Err(Error::new(1060, text, line));

@@ -133,6 +133,7 @@ mod tests {
     fn others_tell_none() {
         for (text, number) in [
             ("select @p", 11502),
+            ("select top (@p) a from t", 11502),
             ("select * from t where @p = @q", 11502),
             ("select * from t where a = @p + @q", 11502),
             ("select * from t where a = @p and b = @P", 11508),
