@@ -195,8 +195,8 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     for (name, of) in variables {
         // writing to a String does not fail
         let (length, fraction) = (of.length.unwrap_or(0), of.fraction.unwrap_or(u8::MAX));
-        let of = [of.name, &of.oid.to_string(), &of.typmod().to_string(), if of.twin { "n" } else { "" }];
-        let _ = write!(key, "\0{name} {} {length} {fraction}", of.join(" "));
+        let (digits, twin) = (of.typmod(), u8::from(of.twin));
+        let _ = write!(key, "\0{name} {} {} {digits} {twin} {length} {fraction}", of.name, of.oid);
     }
     for table in partial.keys() {
         let _ = write!(key, "\0<{table}");

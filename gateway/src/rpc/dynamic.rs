@@ -9,7 +9,7 @@ use crate::client::{Client, Reply};
 use crate::convert::{declared, output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::program::{placeholder, Action, Argument, Execute, Expression, Statement, Title};
+use crate::program::{placeholder, Action, Argument, Execute, Expression, Program, Statement, Title};
 use crate::run::{forget_tables, temporary_tables, written_and_described, Interpreter, State, Variables};
 use crate::tds::call::Param;
 use crate::tds::dynamic;
@@ -142,36 +142,39 @@ async fn prepare_dynamic(
     Ok(())
 }
 
+/// The values of a dynamic statement, and its program for their types.
+async fn with_values<'p>(
+    state: &mut State,
+    client: &mut Client,
+    prepared: &Prepared,
+    params: &'p [Param<'_>],
+    is_call: bool,
+) -> Result<(Arc<Program>, Variables<'p>), ServerMessage> {
+    let (expected, given) = (prepared.program.placeholders, params.len());
+    if given < expected {
+        let message = format!("The statement has {expected} parameters and {given} values were sent.");
+        return Err(ServerMessage::error(201, 16, message));
+    }
+    let variables = Variables::in_order(params, &client.dialect())?;
+    // a call converts its values by the procedure's parameters
+    let program = match is_call || expected == 0 {
+        true => prepared.program.clone(),
+        false => state.compile_dynamic(client, &prepared.text, Some(&variables)).await?,
+    };
+    Ok((program, variables))
+}
+
 async fn execute_dynamic(
     interpreter: &mut Interpreter,
     client: &mut Client,
     prepared: &Prepared,
     request: &Dynamic<'_>,
 ) -> Result<(), Interrupt> {
-    let expected = prepared.program.placeholders;
-    let given = request.params.len();
-    let variables = if given < expected {
-        let message = format!("The statement has {expected} parameters and {given} values were sent.");
-        Err(ServerMessage::error(201, 16, message))
-    } else {
-        Variables::in_order(&request.params, &client.dialect())
-    };
-    let mut variables = match variables {
-        Ok(variables) => variables,
-        Err(message) => {
-            client.reply.refuse(&message);
-            return Ok(());
-        }
-    };
-    // a call converts its values by the procedure's parameters
     let statements = &prepared.program.statements;
     let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
-    let program = match is_call || expected == 0 {
-        true => Ok(prepared.program.clone()),
-        false => interpreter.state.compile_dynamic(client, &prepared.text, Some(&variables)).await,
-    };
-    let program = match program {
-        Ok(program) => program,
+    let bound = with_values(&mut interpreter.state, client, prepared, &request.params, is_call).await;
+    let (program, mut variables) = match bound {
+        Ok(bound) => bound,
         Err(message) => {
             client.reply.refuse(&message);
             return Ok(());

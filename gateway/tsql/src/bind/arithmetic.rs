@@ -2,7 +2,7 @@
 
 use super::digits::of_result;
 use super::lengths;
-use super::value::{converted, digits_of, numeric, Value};
+use super::value::{converted, digits_of, Value};
 use crate::error::Error;
 use crate::facts::types::{
     decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, LONGEST_VARCHAR, MONEY, REAL,
@@ -241,4 +241,12 @@ pub fn sign(operator: BinaryOperator) -> Option<&'static str> {
         BinaryOperator::BitXor => "^",
         _ => return None,
     })
+}
+
+/// A value as an operand of PostgreSQL's numeric arithmetic.
+fn numeric(value: &Value, of: Type) -> Scalar {
+    match of == BIT {
+        true => call("tsql.to_numeric", [value.sql.clone()]),
+        false => value.sql.clone().cast("numeric"),
+    }
 }

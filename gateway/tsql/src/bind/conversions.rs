@@ -63,9 +63,9 @@ fn cast_of(
     // texts of any characters remain such: they are not encoded in a code page
     let is_kept = value.is_national() && !value.text().is_some_and(str::is_ascii);
     let target = target.with_case(value.case());
-    let characters = |of: Type| match target.is_text() && !target.twin && is_kept {
-        true => Type { twin: true, kept: true, ..of },
-        false => of,
+    let kept = match target.is_text() && !target.twin && is_kept {
+        true => Type { twin: true, kept: true, ..target },
+        false => target,
     };
     let convert = if tries { tried } else { converted };
     let Some(style) = &cast.style else {
@@ -75,9 +75,8 @@ fn cast_of(
             Constant::Integer(_) => Constant::None,
             other => other,
         };
-        return Ok(Value { of: characters(target), constant, ..value });
+        return Ok(Value { of: kept, constant, ..value });
     };
-    let target = characters(target);
     let style = expressions::value(binder, style)?;
     if dialect.checks_arguments && style.of.is_tsql() && style.family() != Family::Integer {
         let name = if tries { "try_convert" } else { "convert" };
@@ -89,7 +88,7 @@ fn cast_of(
         return Err(Error::refused("a style that is not a number", "write the style out", line));
     };
     let verb = if tries { "try" } else { "to" };
-    styled(binder, value, target, style, verb, line)
+    styled(binder, value, kept, style, verb, line)
 }
 
 fn styled(

@@ -288,10 +288,8 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<Definition, Error
     let key = |(column, descending): &(Name, bool)| Ok((folded(&column.text, column.at.line)?, *descending));
     let keys = create.columns.iter().map(key).collect::<Result<Vec<_>, Error>>()?;
     let target = table(&in_database(&create.table, scope)?)?;
-    let is_or = |one: &Expression| matches!(one, Expression::Or(_));
-    if scope.dialect.is_strict
-        && create.condition.as_ref().is_some_and(|one| walk::any(one, &mut is_or.clone()))
-    {
+    let has_or = |condition| walk::any(condition, &mut |one| matches!(one, Expression::Or(_)));
+    if scope.dialect.is_strict && create.condition.as_ref().is_some_and(has_or) {
         let text = format!(
             "Incorrect WHERE clause for filtered index '{}' on table '{}'.",
             create.name.text, create.table.name

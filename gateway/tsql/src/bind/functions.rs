@@ -2,7 +2,7 @@
 
 use super::binder::Binder;
 use super::calls::{self, CallBinder};
-use super::sequence::refuse_next_value;
+use super::sequence::{self, refuse_next_value};
 use super::value::{carried, common, converted, implicit, Constant, Value};
 use super::walk;
 use super::{aggregates, conditions, expressions, json_rows, lengths, numbers, pointers, texts, times};
@@ -16,7 +16,7 @@ use crate::facts::types::{
 use crate::postgres::{call, Call, Mark, Scalar};
 use crate::resolve::names::{self, folded, identifier, schema_of};
 use crate::schema::{function_key, Signature};
-use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
+use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
 /// The schema of the catalogue's functions, which have no effects.
 const SYSTEM: &str = "sys";
@@ -221,7 +221,7 @@ fn written(called: &mut CallBinder<'_, '_, '_>, rule: Rule) -> Result<Value, Err
         Rule::DateTrunc => times::date_trunc(called),
         Rule::Edge => aggregates::edge(called),
         Rule::Share => aggregates::share(called),
-        Rule::NextValue => next_value(called),
+        Rule::NextValue => sequence::next_value(called),
         Rule::Rows | Rule::SystemRows => {
             Err(Error::refused(&format!("{}()", called.name), "it gives rows: name it in FROM", called.line))
         }
@@ -449,25 +449,6 @@ fn session(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
     };
     let sql = called.binder.variables.write(variable, called.line)?;
     Ok(Value::cast(sql, of))
-}
-
-/// The next number of a sequence.
-fn next_value(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
-    let part = |index: usize| match called.arguments.get(index) {
-        Some(Expression::Literal(Literal { value: LiteralValue::Text { text, .. }, .. })) => text.clone(),
-        _ => String::new(),
-    };
-    let at = called.of.name.at;
-    let sequence = names::table(&ObjectName {
-        database: part(0),
-        owner: part(1),
-        name: part(2),
-        at,
-        ..ObjectName::default()
-    })?;
-    called.binder.note(|facts| facts.calls = true);
-    called.binder.around.next_values += 1;
-    Ok(Value::new(call("nextval", [Scalar::Text(sequence)]), BIGINT))
 }
 
 /// A function of the catalogue, in schema sys: its texts are passed without a type.

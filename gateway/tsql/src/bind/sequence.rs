@@ -1,21 +1,38 @@
 //! Sequences, which are PostgreSQL's.
 
 use super::binder::Binder;
+use super::calls::CallBinder;
+use super::value::Value;
 use super::walk;
 use crate::error::Error;
 use crate::facts::type_names;
-use crate::facts::types::BIT;
+use crate::facts::types::{BIGINT, BIT};
 use crate::long_names::demand_short;
 use crate::plpgsql::Definition;
+use crate::postgres::{call, Scalar};
 use crate::resolve::names::table;
 use crate::resolve::Scope;
-use crate::tree::{Expression, Position, Sequence};
+use crate::tree::{Expression, Literal, LiteralValue, ObjectName, Position, Sequence};
+
+/// The next number of a sequence.
+pub fn next_value(called: &mut CallBinder<'_, '_, '_>) -> Result<Value, Error> {
+    let part = |index: usize| match called.arguments.get(index) {
+        Some(Expression::Literal(Literal { value: LiteralValue::Text { text, .. }, .. })) => text.clone(),
+        _ => String::new(),
+    };
+    let at = called.of.name.at;
+    let sequence =
+        table(&ObjectName { database: part(0), owner: part(1), name: part(2), at, ..ObjectName::default() })?;
+    called.binder.note(|facts| facts.calls = true);
+    called.binder.around.next_values += 1;
+    Ok(Value::new(call("nextval", [Scalar::Text(sequence)]), BIGINT))
+}
 
 /// The position of a NEXT VALUE FOR in an expression.
 pub fn next_value_in(value: &Expression) -> Option<Position> {
-    let is_it =
+    let mut is_it =
         |one: &Expression| matches!(one, Expression::Function(call) if call.name.name == "next value for");
-    walk::any(value, &mut is_it.clone()).then(|| value.at())
+    walk::any(value, &mut is_it).then(|| value.at())
 }
 
 /// Refuses a NEXT VALUE FOR that was written since there were `before`, in a place where rows that are left out would

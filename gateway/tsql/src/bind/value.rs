@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, Case, Family, Type, BIT, INSTANT, MOMENT, MONEY, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT,
-    VARCHAR, XML,
+    self, Case, Family, Type, INSTANT, MOMENT, MONEY, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT, VARCHAR,
+    XML,
 };
 use crate::postgres::{call, Scalar};
 use crate::Dialect;
@@ -494,13 +494,5 @@ fn typed_parameter(value: &Value) -> Scalar {
             value.sql.clone().cast(plain.sql())
         }
         _ => value.sql.clone(),
-    }
-}
-
-/// A value as an operand of PostgreSQL's numeric arithmetic.
-pub fn numeric(value: &Value, of: Type) -> Scalar {
-    match of == BIT {
-        true => call("tsql.to_numeric", [value.sql.clone()]),
-        false => value.sql.clone().cast("numeric"),
     }
 }

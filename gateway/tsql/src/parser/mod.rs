@@ -272,7 +272,7 @@ impl<'t> Parser<'t> {
         read
     }
 
-    /// SQL Server's refusals apply. A stored text keeps what was accepted before.
+    /// Whether the text is refused where SQL Server refuses it: a stored one keeps what was accepted before.
     fn is_strict(&self) -> bool {
         self.dialect.is_strict && !self.is_stored
     }
