@@ -34,7 +34,7 @@ ORDER = (
     "operators/datetimeoffset",
     "operators/sql_variant",
     "numbers/aggregates",
-    "conversions/carriers",
+    "conversions/columns",
     "errors/messages",
     "conversions/tried",
     "ddl/blanks",

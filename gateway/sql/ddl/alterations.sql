@@ -281,7 +281,7 @@ create or replace procedure tsql.alter_table(
   without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
   referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}',
   takes_nulls boolean default false, altered_type text default null, altered_nullable boolean default true,
-  finest text default null, defaulted text[] default '{}'
+  finest text default null
 )
 language plpgsql
 as $$
@@ -293,21 +293,9 @@ begin
   call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults, referring, altered_type,
     declarations[1], altered_nullable);
   call tsql.demand_referenced(referenced, referenced_columns);
-  if exists (
-    select from pg_attribute
-    where attrelid = to_regclass(target) and attname = any (defaulted) and atthasdef and attgenerated = ''
-  ) then
-    perform tsql.fail(1781, 'Column already has a DEFAULT bound to it.');
-  end if;
   foreach without_value in array key loop
     if not tsql.has_column(to_regclass(target), without_value) then
       perform tsql.fail(1911, format('Column name ''%s'' does not exist in the target table or view.', without_value));
-    end if;
-  end loop;
-  foreach without_value in array defaulted loop
-    if not tsql.has_column(to_regclass(target), without_value) then
-      perform tsql.fail(1752, format('Column ''%s'' in table ''%s'' is invalid for creating a default constraint.',
-        without_value, (select relname from pg_class where oid = target::regclass)));
     end if;
   end loop;
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
@@ -358,14 +346,46 @@ end
 $$;
 comment on procedure tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean, text, boolean, text, text[]
+  boolean, text, boolean, text
 ) is
 $$Runs an ALTER TABLE and stores the declarations of the columns that it adds or changes. altered: the column that gets
 another type; dropped (if_exists: missing ones are no error) and without: the columns and constraints that are dropped; key:
 the columns of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values
 lose blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: their targets;
 takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
-something holds the column; finest: as in tsql.tell_digits; defaulted: the columns that get a default, which have none (1781).$$;
+something holds the column; finest: as in tsql.tell_digits.$$;
+
+create or replace procedure tsql.set_default(target text, named text, value text, shown text, replaces boolean)
+language plpgsql
+as $$
+declare
+  of constant regclass := tsql.demand_table(target, 4902);
+  one record;
+  given text;
+begin
+  select atttypid, atttypmod, atthasdef and attgenerated = '' as has_default into one from pg_attribute
+  where attrelid = of and attname = named and attnum > 0 and not attisdropped;
+  if one is null then
+    perform tsql.fail(1752, format('Column ''%s'' in table ''%s'' is invalid for creating a default constraint.',
+      named, (select relname from pg_class where oid = of)));
+  elsif one.has_default and not replaces then
+    perform tsql.fail(1781, 'Column already has a DEFAULT bound to it.');
+  end if;
+  if value <> 'null' then
+    execute format('select tsql.conversion_class(pg_typeof(%s))', value) into given;
+    value := tsql.converted_for(value, one.atttypid, one.atttypmod);
+    if shown is not null then
+      value := format('tsql.named_default(%s, %L)', value, shown);
+    end if;
+  end if;
+  execute format('alter table %s alter column %I set default %s', of, named, value);
+exception when undefined_function or datatype_mismatch then
+  perform tsql.fail_assignment(206, given, tsql.conversion_class(one.atttypid::regtype));
+end
+$$;
+comment on procedure tsql.set_default(text, text, text, text, boolean) is
+$$Gives a column a default, in SQL, which is converted for it. Errors: there is no such column (1752), it has a default and
+this one does not replace it (1781), the value cannot be converted (206).$$;
 
 create or replace procedure tsql.switch_constraints(target text, names text[], enabled boolean, check_existing boolean)
 language plpgsql

@@ -165,15 +165,29 @@ $$;
 comment on procedure tsql.drop_bindable(text, text, text, boolean) is
 'Drops a rule or a default. Errors: there is none of the name (3701), it is the other (3705), it is bound (3716).';
 
+create or replace function tsql.bound_default(function oid, type_ oid, typmod integer) returns text
+language sql stable
+return case
+  when function is null then 'drop default'
+  -- one of version 1.0.0 is converted by its type
+  when (select prorettype::regtype::text from pg_catalog.pg_proc where oid = function) like 'tsql.carried%'
+    then format('set default %s()', function::regproc)
+  else 'set default ' || tsql.converted_for(format('%s()', function::regproc), type_, typmod)
+end;
+comment on function tsql.bound_default(oid, oid, integer) is
+  'What ALTER does for a default that is bound to a column or domain of this type; null: it is unbound.';
+
 create or replace procedure tsql.bind_column(kind text, function oid, relation regclass, column_name name)
 language plpgsql
 as $$
 declare
   own constant text := format('T-SQL rule %s', column_name);
+  column_type record;
 begin
   if kind = 'default' then
+    select atttypid, atttypmod into column_type from pg_catalog.pg_attribute where attrelid = relation and attname = column_name;
     execute format('alter table %s alter column %I %s', relation, column_name,
-      case when function is null then 'drop default' else format('set default %s()', function::regproc) end);
+      tsql.bound_default(function, column_type.atttypid, column_type.atttypmod));
     return;
   end if;
   if exists (select from pg_catalog.pg_constraint where conrelid = relation and conname = own) then
@@ -195,8 +209,7 @@ declare
   one record;
 begin
   if kind = 'default' then
-    execute format('alter domain %s %s', type_::regtype,
-      case when function is null then 'drop default' else format('set default %s()', function::regproc) end);
+    execute format('alter domain %s %s', type_::regtype, tsql.bound_default(function, type_, -1));
   else
     if exists (select from pg_catalog.pg_constraint where contypid = type_) then
       execute format('alter domain %s drop constraint "T-SQL rule"', type_::regtype);

@@ -48,19 +48,6 @@ language sql immutable strict parallel safe return value;
 create or replace function tsql.scaled(value %1$s, "precision" integer, scale integer, target text) returns %1$s
 language sql immutable parallel safe return value$$);
 
-create or replace function tsql.stored(value numeric, typmod integer, is_money boolean) returns numeric
-language sql immutable parallel safe
-return pg_catalog."numeric"(
-  case
-    -- money and smallmoney have these digits, and are rounded
-    when typmod < 4 or coalesce(is_money, true) and typmod in ((19 << 16) + 4 + 4, (10 << 16) + 4 + 4) then value
-    else tsql.scaled(value, (typmod - 4) >> 16, (typmod - 4) & 1023, 'NUMERIC')
-  end,
-  typmod
-);
-comment on function tsql.stored(numeric, integer, boolean) is
-  'A decimal for a column in ASE; is_money is null if the type of the column is not known.';
-
 -- volatile, because PostgreSQL evaluates an immutable function without arguments while planning, even if it is not
 -- needed
 create or replace function tsql.no_domain() returns double precision

@@ -131,7 +131,7 @@ begin
     cross join unnest(p.proargtypes::oid[]) with ordinality as a (type, position)
     where p.pronamespace = 'tsql'::regnamespace and p.prokind = 'f' and not p.proretset and p.pronargdefaults = 0
       and p.prorettype not in ('void'::regtype, 'trigger'::regtype) and 'text'::regtype = any (p.proargtypes::oid[])
-      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,case_folded}')
+      and not p.proname = any ('{is_like,is_wide_like,charindex,patindex,replace,str_replace,translate,trim,case_folded,converted_for}')
       -- those of 1.0.0, in an upgraded database
       and not p.proname = any ('{folded,with_case,of_any_collation,of_no_case,text_of_digits}')
       and p.oid not in (select oprcode from pg_operator)
@@ -173,27 +173,6 @@ begin
   for of in select * from (values ('+', 'add'), ('+|', 'sybase_add')) as signs (sign, name) loop
     call tsql.make_operator(of.sign, of.name, 'tsql.ci_varchar', 'tsql.ci_varchar', 'tsql.ci_varchar',
       format('(l::text operator(tsql.%s) r::text)::tsql.ci_varchar', of.sign));
-  end loop;
-
-  -- values converted for columns (conversions/carriers.sql)
-  for of in
-    select format_type(castsource, null) as carrier, base.type as base, base.own, f.proname as function_,
-      f.pronargs > 1 as has_length, f.provolatile as volatility
-    from pg_cast
-    join pg_proc f on f.oid = castfunc
-    join (values ('varchar', 'ci_varchar'), ('bpchar', 'ci_char')) as base (type, own) on casttarget = to_regtype(base.type)
-    where castsource::regtype::text like 'tsql.carried%'
-  loop
-    execute format('create or replace function tsql.carried_to_%1$s(carried %2$s%3$s) returns tsql.%1$s'
-      ' language sql %4$s parallel safe return tsql.%5$s(carried%6$s)::tsql.%1$s', of.own, of.carrier,
-      case when of.has_length then ', typmod integer' end, case of.volatility when 'i' then 'immutable' else 'stable' end,
-      of.function_, case when of.has_length then ', typmod' end);
-    if not exists (
-      select from pg_cast where castsource = to_regtype(of.carrier) and casttarget = to_regtype('tsql.' || of.own)
-    ) then
-      execute format('create cast (%1$s as tsql.%2$s) with function tsql.carried_to_%2$s(%1$s%3$s) as implicit',
-        of.carrier, of.own, case when of.has_length then ', integer' end);
-    end if;
   end loop;
 end
 $do$;

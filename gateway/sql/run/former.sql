@@ -6,7 +6,7 @@ declare
     select string_agg(oid::regprocedure::text, ', ') from pg_proc
     where pronamespace = 'tsql'::regnamespace
       and (proname, pronargs) in (('divided', 7), ('own_state', 4), ('tell_caught', 5), ('filled_columns', 1),
-        ('place_of', 2), ('alter_table', 20), ('create_index', 6), ('create_global', 6), ('share_global', 1),
+        ('place_of', 2), ('alter_table', 21), ('create_index', 6), ('create_global', 6), ('share_global', 1),
         ('keep_global', 1))
   );
 begin

@@ -32,7 +32,7 @@ begin
       constraint smallmoney_range check (value between -214748.3648 and 214748.3647);
     create domain tsql.tinyint as smallint
       constraint tinyint_range check (value between 0 and 255);
-    -- a value for such a column is rounded to its digits (conversions/carriers.sql)
+    -- a value for such a column is rounded to its digits
     create domain tsql.datetime as timestamp(4)
       constraint datetime_step check (
         extract(year from value) >= 1753

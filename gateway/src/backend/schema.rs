@@ -144,14 +144,18 @@ impl Open {
     }
 }
 
-/// The number of arguments without a default, and the types of all.
+/// The number of arguments without a default, and the types of all: numbers of PostgreSQL and types of schema tsql.
 fn signature(takes: &str) -> Signature {
-    let mut numbers = takes.split(' ').filter_map(|number| number.parse().ok());
-    Signature {
-        least: numbers.next().unwrap_or(0) as usize,
-        takes: numbers.collect(),
-        ..Signature::default()
-    }
+    let mut parts = takes.split(' ');
+    let least = parts.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let of = |part: &str| match part.strip_prefix("tsql.") {
+        Some(own) => match SqlType::of_own(own) {
+            Some(of) => types::of_oid(of.oid, of.typmod),
+            None => type_names::declared(own).unwrap_or(types::UNKNOWN),
+        },
+        None => part.parse().map_or(types::UNKNOWN, |oid| types::of_oid(oid, -1)),
+    };
+    Signature { least, takes: parts.map(of).collect(), ..Signature::default() }
 }
 
 /// The type of a column. `own`: a type of schema tsql.

@@ -42,7 +42,14 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
         else pg_catalog.split_part(pg_catalog.substring(p.prosrc, '\n-- rows ([^\n]+)\n$'), ';',
           pg_catalog.row_number() over (partition by named.name, p.oid order by result.index)::integer) end,
       case when n.oid is not null and t.typtype = 'd' then t.typname end),
-    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, nullif(p.proargtypes::text, '')), false, false,
+    false, pg_catalog.concat_ws(' ', p.pronargs - p.pronargdefaults, (
+      select pg_catalog.string_agg(coalesce(own.nspname || '.' || one.typname, one.oid::text), ' ' order by given.index)
+      from pg_catalog.unnest(p.proargtypes::oid[]) with ordinality as given (type, index)
+      join pg_catalog.pg_type domain on domain.oid = given.type
+      left join pg_catalog.pg_namespace own on own.oid = domain.typnamespace and own.nspname = 'tsql'
+      join pg_catalog.pg_type one
+        on one.oid = case when domain.typtype = 'd' and own.oid is null then domain.typbasetype else domain.oid end
+    )), false, false,
     case when p.prosrc ~ '\n-- compiled from T-SQL, ' then case when p.proretset then 'rows' else 'value' end end
   from pg_catalog.unnest(:names) as named (name)
   cross join lateral (
@@ -54,7 +61,10 @@ select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.
     on of.oid = p.pronamespace and of.nspname = any (case path.number when 1 then pg_catalog.current_schemas(true) else path.parts[1:1] end)
   join pg_catalog.pg_type returned on returned.oid = p.prorettype
   cross join lateral (
-    select ''::text, returned.oid, -1, 0 where returned.typtype <> 'c' and (returned.typtype <> 'p' or p.proargmodes is null)
+    select ''::text, returned.oid, -1, 0
+    where returned.typtype <> 'c' and (returned.typtype <> 'p' or p.proargmodes is null
+      -- the columns of a query are not known, but the arguments are
+      or p.prosrc ~ '\n-- compiled from T-SQL, ' and p.prosrc !~ '\n-- rows [^\n]+\n$')
     union all
     select coalesce(p.proargnames[index], ''), p.proallargtypes[index], -1, index
     from pg_catalog.generate_subscripts(p.proargmodes, 1) as index

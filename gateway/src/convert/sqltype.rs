@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::tds::types::{TypeInfo, TypeToken};
-use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
+use tsql::facts::types::{self, DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
 /// A PostgreSQL type with its modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,11 @@ impl SqlType {
     /// Texts: PostgreSQL infers the type of such a value from its position in a query.
     pub fn is_characters(self) -> bool {
         matches!(self.oid, 25 | 1042 | 1043)
+    }
+
+    /// The type of T-SQL that such values have; a text may have any characters.
+    pub fn in_tsql(&self) -> types::Type {
+        types::Type { kept: self.is_characters(), ..types::of_oid(self.oid, self.typmod) }
     }
 
     /// Precision and scale of a numeric that declares them.

@@ -215,11 +215,12 @@ async fn shape(state: &mut State, client: &mut Client, prepared: &Prepared) -> R
         shape.names.clone_from(&query.columns);
         match described {
             Ok(described) => {
-                for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
-                    shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
-                }
                 shape.columns = described.columns.clone();
+                // which converts texts by itself if it knows the types
                 if !dialect.is_ct_library {
+                    for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                        shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
+                    }
                     for (name, met) in &query.met {
                         shape.set_input(name, declared::type_sent(met.of, &dialect));
                     }

@@ -17,6 +17,8 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{decode_value, Value};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::iter;
+use tsql::facts::types::Type;
 use tsql::schema::Schema;
 
 /// The numbers of rows inserted by one statement of PostgreSQL: only four, since each is prepared.
@@ -55,15 +57,19 @@ pub async fn insert_sets(
     sets: &[GatheredSet],
 ) -> Result<u64, Interrupt> {
     let dialect = client.dialect().of_texts();
+    let declared = backend.declared(iter::once(&target.table)).await;
+    let declared = backend.checked(client, declared)?.table(&target.table);
     let mut inserted = 0;
     for set in sets {
         let width = set.types.len();
+        let types: Vec<Type> = set.types.iter().map(SqlType::in_tsql).collect();
         let mut rest = set.rows.as_slice();
         while !rest.is_empty() {
             let fits = |rows: &&usize| **rows <= rest.len() && **rows * width <= MOST_PARAMETERS;
             let (rows, tail) = rest.split_at(ROWS.iter().find(fits).copied().unwrap_or(1));
             rest = tail;
-            let sql = tsql::insert_of_rows(target, width, rows.len(), dialect);
+            let sql = tsql::insert_of_rows(target, declared.clone(), &types, rows.len(), dialect)
+                .map_err(|error| refusal(&error))?;
             let values = rows.iter().flat_map(|row| row.iter().zip(&set.types));
             let parameters: Vec<Parameter<'_>> = values
                 .zip(&sql.variables)

@@ -26,7 +26,9 @@ pub mod schema;
 pub mod tree;
 pub mod units;
 
-pub use compile::{bytes_of, insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
+pub use compile::{
+    bytes_of, insert_of_rows, keyed, stored_parameter, text_for, undeclared, Keyed, Undeclared,
+};
 pub use databases::Databases;
 pub use error::Error;
 pub use facts::dialect::{Dialect, ASE, SQL_SERVER};

@@ -56,11 +56,6 @@ pub trait Schema: Debug + Send + Sync {
     fn is_complete(&self) -> bool {
         true
     }
-
-    /// Whether the text itself makes the table.
-    fn makes(&self, _name: &str) -> bool {
-        false
-    }
 }
 
 /// The key of a user type in a schema, by its name in lower case: no unquoted table name contains a blank.
@@ -125,8 +120,8 @@ pub struct Signature {
     pub gives_rows: Option<bool>,
     /// The number of arguments without a default.
     pub least: usize,
-    /// PostgreSQL's types of all arguments.
-    pub takes: Vec<u32>,
+    /// The types of all arguments.
+    pub takes: Vec<Type>,
     /// The type of its value.
     pub returns: Type,
     /// The columns of its rows; none for a value.
@@ -139,7 +134,7 @@ impl Function {
         let takes = |one: &&Signature| (one.least..=one.takes.len()).contains(&arguments.len());
         let is_exact = |one: &&Signature| {
             let pairs = one.takes.iter().zip(arguments);
-            pairs.into_iter().all(|(takes, given)| given.oid == *takes)
+            pairs.into_iter().all(|(takes, given)| given.oid == takes.oid)
         };
         let fitting: Vec<&Signature> = self.signatures.iter().filter(takes).collect();
         let first = *fitting.first()?;

@@ -53,7 +53,7 @@ fn domains_of_columns_are_there() {
 #[test]
 fn lists_of_types_in_sql_are_those_of_the_table() {
     let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
-    let (variants, carriers) = (read("types/sql_variant.sql"), read("conversions/carriers.sql"));
+    let (variants, columns) = (read("types/sql_variant.sql"), read("conversions/columns.sql"));
     for name in type_names::names() {
         let of = type_names::named(name, &[], 0, 1).unwrap();
         let class = conversions::name(conversions::class(of));
@@ -67,8 +67,8 @@ fn lists_of_types_in_sql_are_those_of_the_table() {
             _ => continue,
         };
         assert!(
-            carriers.contains(&format!("when '{held}' then '{class}'")),
-            "{name}: conversions/carriers.sql"
+            columns.contains(&format!("when '{held}' then '{class}'")),
+            "{name}: conversions/columns.sql"
         );
     }
 }

@@ -8,11 +8,11 @@ use super::rows::{hold_rows, stand_before};
 use super::{HeldRows, Selection};
 use crate::backend::{Backend, Completed, Fetched, KeyedColumns, Rows, Source};
 use crate::client::Client;
-use crate::convert::{PgType, SqlType};
+use crate::convert::SqlType;
 use crate::describe::{column_names, own_name, unique_key};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::Sql;
+use crate::program::{refusal, Sql};
 use crate::rpc::Prepared;
 use crate::run::{State, Variables};
 use crate::tds::call::Param;
@@ -20,9 +20,11 @@ use crate::tds::tokens::columns::{Origin, Origins};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
-use tsql::fragments;
+use std::iter;
+use tsql::facts::types::UNKNOWN;
 use tsql::long_names::stored;
 use tsql::quoting::quoted;
+use tsql::schema::Schema;
 
 /// The most rows that a cursor inserts, and the most whose keys it changes.
 const MOST_CHANGED: usize = 100_000;
@@ -188,7 +190,7 @@ async fn insert_row(
     keyset: &mut Keyset,
     values: &[Param<'_>],
 ) -> Result<bool, Interrupt> {
-    let (set, names, variables) = written(client, keyset, values, Change::Insert)?;
+    let (set, names, variables) = written(state, client, keyset, values, Change::Insert).await?;
     let columns: Vec<_> = set.iter().map(|(column, _)| column.as_str()).collect();
     let written: Vec<_> = set.iter().map(|(_, value)| value.as_str()).collect();
     let table = &keyset.select.of.table;
@@ -219,7 +221,7 @@ async fn change_fetched(
         _ => return Err(not_fetched().into()),
     };
     let (set, names, variables) = match change {
-        Change::Update => written(client, keyset, values, change)?,
+        Change::Update => written(state, client, keyset, values, change).await?,
         _ => (Vec::new(), Vec::new(), Variables::default()),
     };
     if change == Change::Update && set.is_empty() {
@@ -281,8 +283,9 @@ async fn changed(
 /// Columns with the SQL of their values, and the variables named in it.
 type Written<'v> = (Vec<(String, String)>, Vec<String>, Variables<'v>);
 
-fn written<'v>(
-    client: &Client,
+async fn written<'v>(
+    state: &mut State,
+    client: &mut Client,
     keyset: &Keyset,
     values: &'v [Param<'_>],
     change: Change,
@@ -298,6 +301,9 @@ fn written<'v>(
         }
     }
     let variables = Variables::of_command(values, &dialect)?;
+    let backend = &mut state.procedures.backend;
+    let declared = backend.declared(iter::once(&keyset.select.of.table)).await;
+    let table = backend.checked(client, declared)?.table(&keyset.select.of.table);
     let (mut set, mut names) = (Vec::new(), Vec::new());
     for param in values {
         if !param.is_named() {
@@ -315,10 +321,12 @@ fn written<'v>(
             None => continue,
             Some(found) if matches!(found.value, Value::Null) => String::from("null"),
             Some(found) => {
-                let parameter = fragments::variable(names.len());
+                let of =
+                    table.as_ref().and_then(|table| table.column(&name)).map_or(UNKNOWN, |column| column.of);
+                let index = names.len();
                 names.push(variable);
-                let cast = if PgType::from_oid(found.sql_type.oid) == PgType::Text { "::text" } else { "" };
-                format!("tsql.carry({parameter}{cast})")
+                tsql::stored_parameter(index, found.sql_type.in_tsql(), of, dialect.of_texts())
+                    .map_err(|error| refusal(&error))?
             }
         };
         set.push((quoted(&name), value));

@@ -1,26 +1,28 @@
 //! ALTER TABLE.
 
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
-use super::constraints::{carried_constant, named_default, ForeignColumns};
+use super::constraints::{constant, named_default, untyped_default, ForeignColumns};
 use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::type_names;
 use crate::facts::types::{Type, UNKNOWN};
-use crate::plpgsql::{Alteration, Definition, Element, Rule};
+use crate::plpgsql::{Alteration, Definition, Element, Rule, Step};
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, table};
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterTable, ColumnDefinition, Constraint, ConstraintKind, Dropped, Expression, Name, ObjectName,
-    TableElement,
+    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, Dropped, Expression, Name,
+    ObjectName, TableElement,
 };
 
 pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Definition, Error> {
     let scope = &of_place(name, scope)?;
+    let mut defaults = Vec::new();
     let actions = match action {
         AlterTable::Add { elements: added, check_existing } => {
+            defaults.extend(added_defaults(name, added, scope)?);
             added_elements(added, &name.name, *check_existing, scope)?
         }
         AlterTable::Drop(dropped) => {
@@ -39,8 +41,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<De
             altered_column(column, of, *nullable, scope)?
         }
         AlterTable::ReplaceDefault { column, value } => {
-            let column = folded(&column.text, column.at.line)?;
-            vec![Alteration::SetDefault(column, carried_constant(value, scope)?)]
+            return Ok(Definition::Call(default(name, column, value, None, scope)?));
         }
         AlterTable::Check { enabled, check_existing, constraints } => {
             let constraints = Scalar::texts(all_folded(constraints)?);
@@ -84,8 +85,42 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<De
         _ => {}
     }
     let table = table(name)?;
-    let definition = Definition::Alter { table: table.clone(), actions };
-    Ok(with_declarations("tsql.alter_table", &definition, &table, &declared, &shown, further))
+    let altered = (!actions.is_empty()).then(|| {
+        let definition = Definition::Alter { table: table.clone(), actions };
+        with_declarations("tsql.alter_table", &definition, &table, &declared, &shown, further)
+    });
+    let mut all: Vec<Definition> =
+        altered.into_iter().chain(defaults.into_iter().map(Definition::Call)).collect();
+    match all.len() {
+        1 => Ok(all.remove(0)),
+        _ => Ok(Definition::Do(all.into_iter().map(Step::Define).collect())),
+    }
+}
+
+/// Gives an existing column a default. `constraint`: of this name; None: in place of another.
+fn default(
+    table: &ObjectName,
+    column: &Name,
+    value: &Expression,
+    constraint: Option<&Constraint>,
+    scope: &Scope,
+) -> Result<Scalar, Error> {
+    let value = Scalar::Text(untyped_default(value, scope)?.to_string());
+    let column = Scalar::Text(folded(&column.text, column.at.line)?);
+    let name = constraint.and_then(|one| one.name.as_ref());
+    let name = name.map_or(Scalar::Null, |name| Scalar::text(&name.text));
+    let replaces = Scalar::Boolean(constraint.is_none());
+    Ok(call("tsql.set_default", [Scalar::Text(names::table(table)?), column, value, name, replaces]))
+}
+
+fn added_defaults(table: &ObjectName, added: &[TableElement], scope: &Scope) -> Result<Vec<Scalar>, Error> {
+    let of_column = |element: &TableElement| match element {
+        TableElement::Constraint(
+            constraint @ Constraint { kind: ConstraintKind::Default { value, column: Some(column) }, .. },
+        ) => Some(default(table, column, value, Some(constraint), scope)),
+        _ => None,
+    };
+    added.iter().filter_map(of_column).collect()
 }
 
 /// The arguments for the checks of an alteration: the columns and constraints that it needs or drops.
@@ -144,18 +179,6 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
             if let Some(key) = key {
                 put("key", texts(key)?);
             }
-            let defaulted = elements.iter().filter_map(|element| match element {
-                TableElement::Constraint(Constraint {
-                    kind: ConstraintKind::Default { column: Some(column), .. },
-                    ..
-                }) => Some(column),
-                _ => None,
-            });
-            let defaulted = defaulted.filter(|column| !is_new(column));
-            let defaulted: Vec<&Name> = defaulted.collect();
-            if !defaulted.is_empty() {
-                put("defaulted", texts(defaulted)?);
-            }
             let foreign = ForeignColumns::of(elements, name, scope)?;
             if !foreign.referring.is_empty() {
                 put("referring", texts(foreign.referring.clone())?);
@@ -173,25 +196,24 @@ fn added_elements(
     check_existing: bool,
     scope: &Scope,
 ) -> Result<Vec<Alteration>, Error> {
-    let default = |column: &Name, value: &Expression, constraint: &Constraint| {
-        let value = named_default(carried_constant(value, scope)?, constraint);
-        Ok::<_, Error>(Alteration::SetDefault(folded(&column.text, column.at.line)?, value))
-    };
-    let mut actions = Vec::with_capacity(added.len());
     let mut others = Vec::new();
     let mut defaults = Vec::new();
     for element in added {
         match element {
-            TableElement::Constraint(
-                constraint @ Constraint {
-                    kind: ConstraintKind::Default { value, column: Some(column) }, ..
-                },
-            ) => actions.push(default(column, value, constraint)?),
+            TableElement::Constraint(Constraint {
+                kind: ConstraintKind::Default { column: Some(_), .. },
+                ..
+            }) => {}
             TableElement::Column(column) if keeps_null(column, scope) => {
                 let mut column = column.clone();
                 for constraint in &column.constraints {
-                    if let ConstraintKind::Default { value, .. } = &constraint.kind {
-                        defaults.push(default(&column.name, value, constraint)?);
+                    if let (ConstraintKind::Default { value, .. }, ColumnKind::Typed(of)) =
+                        (&constraint.kind, &column.kind)
+                    {
+                        let of = type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
+                        let value = named_default(constant(value, of, scope)?, constraint);
+                        let name = folded(&column.name.text, column.name.at.line)?;
+                        defaults.push(Alteration::SetDefault(name, value));
                     }
                 }
                 column.constraints.retain(|one| !matches!(one.kind, ConstraintKind::Default { .. }));
@@ -200,15 +222,14 @@ fn added_elements(
             other => others.push(other.clone()),
         }
     }
-    actions.extend(elements(&others, of, scope)?.into_iter().map(|element| {
+    let added = elements(&others, of, scope)?.into_iter().map(|element| {
         let may_wait = match &element {
             Element::Column(_) => false,
             Element::Constraint(one) => matches!(one.rule, Rule::Check(_) | Rule::ForeignKey { .. }),
         };
         Alteration::Add { element, valid: check_existing || !may_wait }
-    }));
-    actions.extend(defaults);
-    Ok(actions)
+    });
+    Ok(added.chain(defaults).collect())
 }
 
 /// Whether an added column is NULL in existing rows, instead of its default ("ALTER TABLE", WITH VALUES).

@@ -52,7 +52,8 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
     let name = qualifier.map(|of| stored(&of.name));
     let is_meant = |one: &&Named| match (qualifier, &name) {
         (Some(of), Some(name)) if of.is_bare() => one.name == *name,
-        (Some(_), _) => one.table == whole,
+        // a table may be found by its name alone, and its columns be named with its schema
+        (Some(_), name) => one.table == whole || one.table.is_some() && Some(&one.name) == name.as_ref(),
         _ => true,
     };
     // an inner select sees the sources of the enclosing ones
@@ -82,8 +83,6 @@ fn searched(binder: &mut Binder<'_>, column: &ColumnName) -> Result<Found, Error
     }
     match qualifier {
         None => Err(Error::invalid_column(&column.column, column.at)),
-        // one table may have several names of more parts
-        Some(table) if !table.is_bare() => Ok(Found::Perhaps),
         Some(table) => {
             let name = format!("{}.{}", table.shown(), column.column);
             let text = format!("The multi-part identifier \"{name}\" could not be bound.");

@@ -4,7 +4,7 @@ use super::arithmetic::{arithmetic, sign};
 use super::binder::{Binder, ChangedRows};
 use super::current::{location_of, refuse_beside_current, Current};
 use super::named::{source_name, Named};
-use super::value::{assigned, carried_into, Value};
+use super::value::{assigned, Value};
 use super::walk;
 use super::{common_tables, conditions, declared, expressions, insert, locks, output, sources, through, top};
 use crate::error::Error;
@@ -170,14 +170,11 @@ pub fn set_value(binder: &mut Binder<'_>, item: &SetItem, table: &str) -> Result
         return Ok(Scalar::Default);
     }
     let mut value = expressions::value(binder, &item.value)?;
-    if item.operator.computes().is_none() {
-        binder.variables.meets(&value, targets.type_of(0), false);
-    }
     if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), column) {
         let before = expressions::column(binder, column)?;
         value = arithmetic(sign, before, value, column.at.line, binder.dialect())?;
     }
-    Ok(carried_into(&value, || targets.kind(0, binder.variables), binder.scope.dialect))
+    targets.stored(binder, 0, &value, item.value.at().line)
 }
 
 /// The changed table, which may be an alias in FROM.

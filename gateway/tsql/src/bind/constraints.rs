@@ -1,7 +1,6 @@
 //! Constraints of tables and defaults of columns.
 
 use super::binder::Binder;
-use super::value::carried;
 use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use super::{conditions, expressions, sequence, walk};
 use crate::error::Error;
@@ -255,11 +254,10 @@ pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<Scalar, E
     Ok(value.sql)
 }
 
-/// A default whose column's type is known to PostgreSQL.
-pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<Scalar, Error> {
+/// A default whose column's type PostgreSQL looks up (`tsql.converted_for`).
+pub fn untyped_default(value: &Expression, scope: &Scope) -> Result<Scalar, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
-    let value = expressions::value(&mut Binder::new(&scope, &mut OfDefault), value)?;
-    Ok(carried(&value, scope.dialect))
+    Ok(expressions::value(&mut Binder::new(&scope, &mut OfDefault), value)?.sql)
 }
 
 /// Adds the default's name, which PostgreSQL cannot store, to its value.

@@ -1,7 +1,7 @@
 //! Definitions: tables, indexes, views, rights.
 
 use super::binder::{Binder, Verb};
-use super::constraints::{carried_constant, clustering, keys};
+use super::constraints::{clustering, keys, untyped_default};
 use super::item::{named_twice, refuse_number};
 use super::order::refuse_order;
 use super::select;
@@ -245,7 +245,7 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
             let scope = Scope { definition: true, variables, ..scope.clone() };
             super::condition(&create.value, &scope, &mut RuledValue)?
         }
-        None => carried_constant(&create.value, scope)?,
+        None => untyped_default(&create.value, scope)?,
     };
     let [schema, name] = named(&create.name)?;
     let [kind, body] = [create.kind.to_string(), body.to_string()].map(Scalar::Text);

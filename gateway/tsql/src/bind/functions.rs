@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::calls::{self, CallBinder};
 use super::sequence::{self, refuse_next_value};
-use super::value::{carried, common, converted, implicit, Constant, Value};
+use super::value::{common, converted, implicit, stored, Constant, Value};
 use super::walk;
 use super::{aggregates, conditions, expressions, json_rows, lengths, numbers, pointers, texts, times};
 use crate::error::Error;
@@ -120,6 +120,7 @@ pub fn passed_on_of(
             parts.push(identifier(part, line)?);
         }
     }
+    let is_of_schema = !name.owner.is_empty() && name.owner != SYSTEM;
     // an omitted parameter uses its default, as do the last ones
     let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));
     let given = arguments.iter().rposition(is_given).map_or(0, |last| last + 1);
@@ -130,18 +131,28 @@ pub fn passed_on_of(
         }
         let value = expressions::value(binder, argument)?;
         types.push(value.of);
-        values.push(match value.text() {
-            _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, binder.dialect()),
-            Some(text) => Scalar::text(text),
-            None => value.sql,
-        });
+        values.push(value);
     }
+    let function = parts.join(".");
+    let takes = match is_of_schema {
+        true => signature(binder, &function, &types).map(|signature| signature.takes),
+        false => None,
+    };
+    let passed = |(index, value): (usize, Value)| match (&takes, value.text()) {
+        (Some(takes), _) => {
+            let of = takes.get(index).copied().unwrap_or(UNKNOWN);
+            stored(&value, of, line, binder.dialect())
+        }
+        (None, Some(text)) if !is_of_schema => Ok(Scalar::text(text)),
+        (None, _) => Ok(value.sql),
+    };
+    let mut values: Vec<Scalar> = values.into_iter().enumerate().map(passed).collect::<Result<_, Error>>()?;
     // FROM cannot contain a condition
     let first = values.iter_mut().find(|value| **value != Scalar::Null).filter(|_| are_rows);
     if let Some(first) = first {
         *first = owned(binder, name, std::mem::replace(first, Scalar::Null))?;
     }
-    Ok((calls::demanded(binder, name, parts.join("."), arguments.len(), are_rows)?, values, types))
+    Ok((calls::demanded(binder, name, function, arguments.len(), are_rows)?, values, types))
 }
 
 /// The value if the current database has the function `dbo.name`: PostgreSQL's own functions are not dbo's.

@@ -6,14 +6,15 @@ use super::item::{has_star, numbered, Stands, Written};
 use super::json::not_allowed;
 use super::named::flat;
 use super::targets::Targets;
-use super::value::{carried, carried_into, common, implicit, Value};
-use super::variables::{NoVariables, Variables, NO_VARIABLES};
+use super::value::{common, implicit, Value};
+use super::variables::{NoVariables, NO_VARIABLES};
 use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;
-use crate::facts::types::{SQL_VARIANT, UNKNOWN};
+use crate::facts::types::Type;
 use crate::postgres::{self, call, Body, Change, ChangeKind, Filling, Listed, Scalar, Select, Source};
 use crate::resolve::names::{self, all_folded, table};
-use crate::schema::{Schema, Table};
+use crate::resolve::Scope;
+use crate::schema::Table;
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
 };
@@ -45,7 +46,7 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
     let only_defaults = insert.source == InsertSource::DefaultValues && insert.columns.is_empty();
     let targets = match only_defaults {
         true => Targets::unknown(&into),
-        false => inserted(binder, &into, &insert.columns, line)?,
+        false => inserted(binder, &into, &insert.columns)?,
     };
     demand_identity(binder, insert, &targets, line)?;
     refuse_defaults(binder, insert, &targets, line)?;
@@ -76,7 +77,6 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
             let has_cast = |value: &Expression| matches!(value, Expression::Cast(_));
             if binder.dialect().has_sql_variant && rows.iter().flatten().any(has_cast) {
                 // a sql_variant keeps the type that a value is cast to
-                demand_known(binder, &targets, line)?;
             }
             let values = values_of(binder, rows, &targets, line)?;
             Some(match rows_at_most {
@@ -136,12 +136,7 @@ pub fn target(binder: &Binder<'_>, target: &Target) -> Result<ObjectName, Error>
 }
 
 /// The columns that an insert fills: those of its list, or all that take values.
-pub fn inserted<'t>(
-    binder: &mut Binder<'_>,
-    into: &'t str,
-    columns: &[Name],
-    line: u32,
-) -> Result<Targets<'t>, Error> {
+pub fn inserted<'t>(binder: &mut Binder<'_>, into: &'t str, columns: &[Name]) -> Result<Targets<'t>, Error> {
     let declared = binder.scope.table(into);
     let mut targets = Targets { table: into, names: listed(columns)?, declared, is_listed: true };
     for name in columns {
@@ -150,7 +145,6 @@ pub fn inserted<'t>(
     if targets.names.is_none() {
         targets.is_listed = false;
         binder.variables.note_use(into, None);
-        demand_known(binder, &targets, line)?;
         let filled = targets.declared.iter().flat_map(|declared| declared.filled());
         let filled: Vec<String> = filled.map(|column| column.name.clone()).collect();
         let is_all = |declared: &Arc<Table>| declared.columns().len() == filled.len();
@@ -212,19 +206,6 @@ fn computed(column: &str, line: u32) -> Error {
     Error::new(271, text, line).with_severity(16)
 }
 
-/// A statement of a batch is written again when its table exists, but not the body of a procedure: the gateway runs
-/// one that fills a temporary table of its caller.
-fn demand_known(binder: &Binder<'_>, targets: &Targets, line: u32) -> Result<(), Error> {
-    let makes = |schema: &Arc<dyn Schema>| schema.makes(targets.table);
-    let is_own = binder.scope.schema.as_ref().is_some_and(makes);
-    let is_of_caller = targets.table.starts_with("pg_temp.") && !is_own;
-    if targets.declared.is_some() || binder.variables.are_parameters() || !is_of_caller {
-        return Ok(());
-    }
-    let why = "it is a table of the caller, whose columns are not known";
-    Err(Error::refused(&format!("insert {}", names::own_name(targets.table)), why, line))
-}
-
 /// The column that a change fills.
 pub fn target_column<'t>(binder: &Binder<'_>, table: &'t str, column: Option<String>) -> Targets<'t> {
     let names = column.into_iter().collect();
@@ -240,17 +221,9 @@ fn values_of(
 ) -> Result<postgres::Query, Error> {
     let given = rows.first().map_or(0, Vec::len);
     targets.demand_number(given, |width| mismatch(width, given, line), line)?;
-    let mut rows = self::rows(binder, rows, line)?;
-    for row in &mut rows {
-        for (index, value) in row.iter_mut().enumerate() {
-            let is_variant = targets.is_variant(index);
-            if let Some(known) = value.take_if(|value| is_variant && value.of.is_tsql()) {
-                *value = Some(implicit(known, SQL_VARIANT, line, binder.dialect())?);
-            }
-        }
-    }
+    let rows = self::rows(binder, rows, line)?;
     let Some(guard) = targets.guard(given) else {
-        return Ok(carried_rows(&rows, targets, binder.scope.dialect, binder.variables, |_, _, value| value));
+        return stored_rows(binder, &rows, targets, line, |_, _, value| value);
     };
     let all = || rows.iter().flatten();
     if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
@@ -267,15 +240,17 @@ fn values_of(
     let index = all().position(is_given).or_else(|| all().position(Option::is_some));
     let guarded = |row: usize, column: usize, value: Scalar| match index {
         Some(index) if index == row * given + column => {
+            // PostgreSQL takes the type of a null alone for text
+            let of = targets.type_of(column);
             let value = match value {
-                Scalar::Null => call("tsql.carry", [Scalar::Null.cast("text")]),
+                Scalar::Null if of.is_tsql() => Scalar::Null.cast(of.sql()),
                 value => value,
             };
             Scalar::Case(vec![(guard.clone(), value)], None)
         }
         _ => value,
     };
-    Ok(carried_rows(&rows, targets, binder.scope.dialect, binder.variables, guarded))
+    stored_rows(binder, &rows, targets, line, guarded)
 }
 
 /// The values of rows; those of one column have one type. None represents DEFAULT.
@@ -337,17 +312,7 @@ fn rows_from(
     let mut values = Vec::with_capacity(names.len());
     for (index, (name, item)) in names.iter().zip(&items).enumerate() {
         binder.variables.meets(&Value::new(item.value.clone(), item.of), targets.type_of(index), false);
-        // the others of several selects have their own types
-        let is_one = matches!(query.body, QueryBody::Select(_));
-        let of = if is_one { item.of } else { UNKNOWN };
-        values.push(Listed::from(match of.is_tsql() {
-            true if targets.is_variant(index) => {
-                let value =
-                    implicit(Value::new(Scalar::column(name), of), SQL_VARIANT, line, binder.dialect())?;
-                carried(&value, binder.dialect())
-            }
-            _ => targets.carried(index, name, of, binder.scope.dialect, &mut *binder.variables),
-        }));
+        values.push(Listed::from(targets.stored(binder, index, &item.column(name), line)?));
     }
     Ok(postgres::Query::from(Select {
         list: values,
@@ -362,43 +327,53 @@ fn is_of_tables(query: &Query) -> bool {
     matches!(&query.body, QueryBody::Select(select) if flat(&select.from).into_iter().all(is_table))
 }
 
-/// The insert of `number` rows of values, which have the types of their parameters: the first `width` are the first
-/// row.
-pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> Change {
+/// The insert of `number` rows of values of these types, which are parameters, into a table of this declaration.
+pub fn insert_of_rows(
+    filled: &Filled,
+    declared: Option<Arc<Table>>,
+    types: &[Type],
+    number: usize,
+    dialect: &'static Dialect,
+) -> Result<Change, Error> {
+    let scope = Scope { dialect, ..Scope::default() };
+    let width = types.len();
     let names: Vec<String> = (1..=width).map(|index| format!("c{index}")).collect();
-    let targets = Targets { names: filled.columns.clone(), ..Targets::unknown(&filled.table) };
-    let carry = |(index, name): (usize, &String)| {
-        let kind = || targets.kind(index, &mut NoVariables(NO_VARIABLES));
-        Listed::from(carried_into(&Value::new(Scalar::column(name), UNKNOWN), kind, dialect))
-    };
-    let values: Vec<Listed> = names.iter().enumerate().map(carry).collect();
+    let targets = Targets { names: filled.columns.clone(), declared, ..Targets::unknown(&filled.table) };
+    let mut variables = NoVariables(NO_VARIABLES);
+    let binder = &mut Binder::new(&scope, &mut variables);
+    let mut values = Vec::with_capacity(width);
+    for (index, (name, of)) in names.iter().zip(types).enumerate() {
+        let value = Value::new(Scalar::column(name), *of);
+        values.push(Listed::from(targets.stored(binder, index, &value, 1)?));
+    }
     let row = |row: usize| (0..width).map(|index| Scalar::Parameter(row * width + index)).collect();
     let rows = postgres::Query::from(Body::Values((0..number).map(row).collect()));
     let rows = postgres::Query::of(values, rows.named(SOURCE, names));
     let Filled { table: into, columns, with_identity } = filled.clone();
-    ChangeKind::Insert { into, filling: Filling { columns, with_identity }, rows: Some(rows) }.into()
+    let filling = Filling { columns, with_identity };
+    Ok(ChangeKind::Insert { into, filling, rows: Some(rows) }.into())
 }
 
 /// Rows converted for columns; `write` returns each value.
-fn carried_rows(
+fn stored_rows(
+    binder: &mut Binder<'_>,
     rows: &[Vec<Option<Value>>],
     targets: &Targets,
-    dialect: &Dialect,
-    variables: &mut dyn Variables,
+    line: u32,
     write: impl Fn(usize, usize, Scalar) -> Scalar,
-) -> postgres::Query {
-    let row = |(row, values): (usize, &Vec<Option<Value>>)| {
-        let values = values.iter().enumerate().map(|(column, value)| match value {
-            None => Scalar::Default,
-            Some(value) => {
-                variables.meets(value, targets.type_of(column), false);
-                let kind = || targets.kind(column, &mut *variables);
-                write(row, column, carried_into(value, kind, dialect))
-            }
-        });
-        values.collect()
-    };
-    Body::Values(rows.iter().enumerate().map(row).collect()).into()
+) -> Result<postgres::Query, Error> {
+    let mut stored = Vec::with_capacity(rows.len());
+    for (row, values) in rows.iter().enumerate() {
+        let mut listed = Vec::with_capacity(values.len());
+        for (column, value) in values.iter().enumerate() {
+            listed.push(match value {
+                None => Scalar::Default,
+                Some(value) => write(row, column, targets.stored(binder, column, value, line)?),
+            });
+        }
+        stored.push(listed);
+    }
+    Ok(Body::Values(stored).into())
 }
 
 /// The columns of a list; None for none.

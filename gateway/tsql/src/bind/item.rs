@@ -63,6 +63,14 @@ impl Item {
         Value { constant: self.constant.clone(), ..Value::new(Scalar::Null, of) }
     }
 
+    /// The column of this name that it is in an enclosing query.
+    pub fn column(&self, name: &str) -> Value {
+        match self.constant {
+            Constant::Null => Value::null(),
+            _ => Value::new(Scalar::column(name), self.of),
+        }
+    }
+
     pub fn listed(&self) -> Listed {
         Listed { value: self.value.clone(), name: self.alias.clone() }
     }

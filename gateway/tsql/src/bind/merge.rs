@@ -4,7 +4,6 @@ use super::binder::{Binder, ChangedRows};
 use super::change::refuse_common;
 use super::insert::mismatch;
 use super::named::Named;
-use super::value::carried_into;
 use super::{change, common_tables, conditions, declared, expressions, insert, locks, output, sources};
 use crate::error::Error;
 use crate::postgres::{self, call, Alias, Change, ChangeKind, Filling, Scalar, Source};
@@ -48,7 +47,7 @@ pub fn merge(binder: &mut Binder<'_>, merge: &Merge) -> Result<Change, Error> {
             .transpose()?;
         let mut conditions: Vec<Scalar> = condition.into_iter().collect();
         if let MergeAction::Insert { columns, values: Some(values) } = &clause.action {
-            conditions.extend(insert::inserted(binder, &into, columns, line)?.guard(values.len()));
+            conditions.extend(insert::inserted(binder, &into, columns)?.guard(values.len()));
         }
         let action = match &clause.action {
             MergeAction::Update(set) => postgres::MergeAction::Update(merge_set(binder, set, &own, &into)?),
@@ -108,7 +107,7 @@ fn merge_insert(
         }
         return Ok(postgres::MergeAction::Insert(Filling::default(), None));
     };
-    let targets = insert::inserted(binder, into, columns, line)?;
+    let targets = insert::inserted(binder, into, columns)?;
     targets.demand_number(values.len(), |width| mismatch(width, values.len(), line), line)?;
     let mut written = Vec::with_capacity(values.len());
     for (index, value) in values.iter().enumerate() {
@@ -116,7 +115,7 @@ fn merge_insert(
             Expression::Default(_) => Scalar::Default,
             value => {
                 let value = expressions::value(binder, value)?;
-                carried_into(&value, || targets.kind(index, binder.variables), binder.scope.dialect)
+                targets.stored(binder, index, &value, line)?
             }
         });
     }

@@ -60,7 +60,7 @@ mod variables;
 mod walk;
 mod xml;
 
-pub use value::{assigned, converted, scaled_to, Value};
+pub use value::{assigned, converted, scaled_to, stored, Value};
 pub use variables::{Clock, Met, NoVariables, Numbered, Variables};
 
 use crate::error::Error;

@@ -4,7 +4,6 @@ use super::binder::{Binder, ChangedRows};
 use super::insert::mismatch_of_query;
 use super::item::{has_star, numbered, titles, Item, Stands};
 use super::targets::Targets;
-use super::variables::Variables;
 use super::{insert, select, stars};
 use crate::error::Error;
 use crate::facts::types::{nvarchar, Type};
@@ -15,7 +14,6 @@ use crate::postgres::{
 };
 use crate::resolve::names::table;
 use crate::tree::{ColumnName, ObjectName, Output, Select, SelectItem};
-use crate::Dialect;
 use std::mem::take;
 
 /// The name of the rows that a change returns.
@@ -99,11 +97,11 @@ pub fn with_output(
     };
     let target = insert::target(binder, target)?;
     let into = table(&target)?;
-    let targets = insert::inserted(binder, &into, columns, line)?;
+    let targets = insert::inserted(binder, &into, columns)?;
     if !has_star(&items) {
         targets.demand_number(items.len(), |width| mismatch_of_query(width, items.len(), line), line)?;
     }
-    Ok(kept(change, &targets, &items, binder.scope.dialect, binder.variables))
+    kept(binder, change, &targets, &items, line)
 }
 
 /// Error 334 if a trigger of the same event may return rows too.
@@ -137,22 +135,22 @@ fn demand_no_trigger(binder: &mut Binder<'_>, change: &ChangeKind, target: &Obje
 
 /// The rows of RETURNING, inserted into another table.
 fn kept(
+    binder: &mut Binder<'_>,
     mut change: Change,
     target: &Targets,
     items: &[Item],
-    dialect: &Dialect,
-    variables: &mut dyn Variables,
-) -> Change {
+    line: u32,
+) -> Result<Change, Error> {
     let mut with = take(&mut change.with);
     let has_names = !has_star(items);
     let columns = if has_names { numbered(items) } else { Vec::new() };
-    let carried = |(index, (name, item)): (usize, (&String, &Item))| {
-        Listed::from(target.carried(index, name, item.of, dialect, variables))
-    };
-    let list = match has_names {
-        true => columns.iter().zip(items).enumerate().map(carried).collect(),
-        false => vec![Listed::from(Scalar::Star)],
-    };
+    let mut list = Vec::with_capacity(items.len());
+    for (index, (name, item)) in columns.iter().zip(items).enumerate() {
+        list.push(Listed::from(target.stored(binder, index, &item.column(name), line)?));
+    }
+    if !has_names {
+        list.push(Listed::from(Scalar::Star));
+    }
     let mut conditions = vec![call("tsql.takes_output", [Scalar::text(target.table)])];
     conditions.extend(target.guard(items.len()).filter(|_| has_names));
     let changed = Alias { name: CHANGED.to_owned(), columns };
@@ -161,5 +159,5 @@ fn kept(
     let rows = Selected { list, from, conditions, ..Selected::default() };
     let filling = Filling { columns: target.names.clone(), with_identity: false };
     let (into, rows) = (target.table.to_owned(), Some(rows.into()));
-    Change { with, ..ChangeKind::Insert { into, filling, rows }.into() }
+    Ok(Change { with, ..ChangeKind::Insert { into, filling, rows }.into() })
 }

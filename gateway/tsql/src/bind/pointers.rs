@@ -3,7 +3,7 @@
 
 use super::binder::Binder;
 use super::calls::CallBinder;
-use super::value::{carried_into, converted, Value};
+use super::value::{converted, Value};
 use super::{expressions, insert, sources};
 use crate::bind::Variables;
 use crate::error::Error;
@@ -101,7 +101,7 @@ fn writetext(binder: &mut Binder<'_>, write: &Writetext) -> Result<String, Error
     let value = expressions::value(binder, &write.value)?;
     let column = folded(&write.column.column, write.column.at.line)?;
     let targets = insert::target_column(binder, &location.table, Some(column));
-    let value = carried_into(&value, || targets.kind(0, binder.variables), binder.scope.dialect);
+    let value = targets.stored(binder, 0, &value, write.column.at.line)?;
     Ok(location.changed(&value))
 }
 

@@ -1,14 +1,13 @@
 //! The columns that a change fills.
 
-use super::value::{carried, carried_into, is_finer_than_money, Value};
-use super::variables::Variables;
+use super::binder::Binder;
+use super::value::{stored as converted_for, Value};
 use crate::error::Error;
-use crate::facts::types::{Family, Type, IMAGE, SQL_VARIANT, UNKNOWN};
+use crate::facts::types::{Type, UNKNOWN};
 use crate::postgres::{call, Scalar};
-use crate::resolve::names::stored;
+use crate::resolve::names;
 use crate::schema::{Column, Table};
 use crate::tree::Position;
-use crate::Dialect;
 use std::sync::Arc;
 
 /// The columns that a change fills.
@@ -30,7 +29,7 @@ impl<'a> Targets<'a> {
     /// The column of this name; None if the table is unknown. Error 207 if it has none.
     pub fn demand_column(&self, name: &str, at: Position) -> Result<Option<&Column>, Error> {
         let Some(declared) = &self.declared else { return Ok(None) };
-        let column = declared.column(&stored(name));
+        let column = declared.column(&names::stored(name));
         column.map(Some).ok_or_else(|| Error::invalid_column(name, at))
     }
 
@@ -45,10 +44,6 @@ impl<'a> Targets<'a> {
     /// The type of the column at this index.
     pub fn type_of(&self, index: usize) -> Type {
         self.column(index).map_or(UNKNOWN, |column| column.of)
-    }
-
-    pub fn is_variant(&self, index: usize) -> bool {
-        self.type_of(index) == SQL_VARIANT
     }
 
     /// Error 213 or 8101 for an insert without a list that gives another number of values than the table takes;
@@ -69,55 +64,22 @@ impl<'a> Targets<'a> {
     /// For an insert without a list: the condition that the table takes this number of values, which PostgreSQL
     /// evaluates when it plans the statement, and again after a change of the table.
     pub fn guard(&self, given: usize) -> Option<Scalar> {
-        (!self.is_listed).then(|| call("tsql.takes", [self.of_table(), Scalar::number(given)]))
+        (!self.is_listed)
+            .then(|| call("tsql.takes", [Scalar::text(self.table).cast("regclass"), Scalar::number(given)]))
     }
 
-    fn of_table(&self) -> Scalar {
-        Scalar::text(self.table).cast("regclass")
-    }
-
-    /// Whether a column is national, an image or money: from its declaration, on which the statement then
-    /// depends, or from PostgreSQL's catalogue.
-    pub fn kind(&self, index: usize, variables: &mut dyn Variables) -> Scalar {
-        let name = self.names.as_ref().and_then(|names| names.get(index));
-        let column = self.column(index);
-        variables.note_use(self.table, column.map(|column| column.name.as_str()));
-        match column.map(|column| column.of) {
-            // the column of a view does not show whether it is an image
-            Some(of) if !matches!(of.family, Family::Binary | Family::Postgres) || of.name == IMAGE.name => {
-                let is_one = of.is_national() || of.name == IMAGE.name || of.family == Family::Money;
-                Scalar::Boolean(is_one)
-            }
-            _ => {
-                let column = name.map_or_else(|| Scalar::number(index + 1), Scalar::text);
-                call("tsql.is_national_or_image", [self.of_table(), column]).once()
-            }
-        }
-    }
-
-    /// A column of a query, named `name` there, converted for the column at this index.
-    pub fn carried(
+    /// A value converted for the column at this index, on whose type the statement then depends. Errors 206 and 257 if
+    /// it does not convert implicitly.
+    pub fn stored(
         &self,
+        binder: &mut Binder<'_>,
         index: usize,
-        name: &str,
-        of: Type,
-        dialect: &Dialect,
-        variables: &mut dyn Variables,
-    ) -> Scalar {
-        let value = Value::new(Scalar::column(name), if says_more(&of) { of } else { UNKNOWN });
-        let says = match dialect.money_rounds {
-            true => !of.is_tsql() || is_finer_than_money(of),
-            false => matches!(of.family, Family::Binary | Family::Text | Family::Postgres),
-        };
-        match says {
-            true => carried_into(&value, || self.kind(index, variables), dialect),
-            // values of other types need no check
-            false => carried(&value, dialect),
-        }
+        value: &Value,
+        line: u32,
+    ) -> Result<Scalar, Error> {
+        let column = self.column(index);
+        binder.variables.note_use(self.table, column.map(|column| column.name.as_str()));
+        binder.variables.meets(value, self.type_of(index), false);
+        converted_for(value, self.type_of(index), line, binder.dialect())
     }
-}
-
-/// Types whose values contain more than PostgreSQL's type shows.
-fn says_more(of: &Type) -> bool {
-    of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
 }

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, Case, Family, Type, INSTANT, MOMENT, MONEY, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT, VARCHAR,
-    XML,
+    self, Case, Family, Type, DATETIME, INSTANT, MOMENT, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT,
+    UNKNOWN, VARCHAR, XML,
 };
 use crate::postgres::{call, Scalar};
 use crate::Dialect;
@@ -366,7 +366,7 @@ pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Res
     let value = by_itself(value, target, line, dialect)?;
     let value = if dialect.decimals_keep_digits { scaled(value, target) } else { value };
     if target == XML {
-        return Ok(Value::new(value.sql.cast("xml"), target));
+        return Ok(Value::new(as_xml(value, line)?, target));
     }
     let value = converted(value, target, line, dialect)?;
     let target = target.of_values();
@@ -417,77 +417,88 @@ fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result
         return Ok(value.with_sql(call("tsql.assigned", arguments)));
     }
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
+    let is_wide_for_bytes = of.is_wide() && target.family == Family::Binary && dialect.has_wide_texts;
     let error = match conversions::assignment_error(class(of), class(target), dialect.chart) {
         None if target == SQL_VARIANT && is_long => Some(conversions::CLASH),
+        None if is_wide_for_bytes => Some(conversions::NOT_BY_ITSELF),
         error => error,
     };
     match error {
         None => Ok(value),
         Some(number) => {
-            let source = if is_long { of.declared() } else { of.name.to_owned() };
+            let source = if is_long { of.declared() } else { of.display_name().to_owned() };
             let text = conversions::message(number, &source, target.name);
             Err(Error::new(number, text, line).with_severity(16))
         }
     }
 }
 
-/// A value converted for a column, whose type PostgreSQL knows, by T-SQL's rules.
-pub fn carried(value: &Value, dialect: &Dialect) -> Scalar {
-    carried_as(value, None::<fn() -> Scalar>, dialect)
-}
-
-/// The same; `kind` returns whether the column is national, whose bytes are UTF-16, an image, which alone accepts a text
-/// as its bytes, or money, which alone accepts a text with a currency symbol and in ASE rounds decimals.
-pub fn carried_into(value: &Value, kind: impl FnOnce() -> Scalar, dialect: &Dialect) -> Scalar {
-    carried_as(value, Some(kind), dialect)
-}
-
-fn carried_as(value: &Value, kind: Option<impl FnOnce() -> Scalar>, dialect: &Dialect) -> Scalar {
+/// A value converted for a column of this type, whose length PostgreSQL enforces; one of PostgreSQL's own types it
+/// converts by itself. Errors 206 and 257 if there is no implicit conversion.
+pub fn stored(value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<Scalar, Error> {
     if value.is_null() {
-        return Scalar::Null;
+        return Ok(Scalar::Null);
     }
-    let sql = typed_parameter(value);
-    // which PostgreSQL's timestamp does not show
-    let is_fine = class(value.of) == Class::DateTime2 && value.of.oid == types::DATETIME2.oid;
-    // for untyped nulls PostgreSQL would use the base type of a domain
-    let no_digits = || Scalar::Null.cast("integer");
-    if dialect.money_rounds {
-        let carry = if is_fine { "tsql.carry_datetime2" } else { "tsql.carry_sybase" };
-        return match kind.filter(|_| !value.of.is_tsql() || is_finer_than_money(value.of)) {
-            Some(kind) => call(carry, [sql, no_digits(), kind()]),
-            None => call(carry, [sql]),
-        };
+    let value = value.clone().with_sql(typed_parameter(value));
+    if target == types::ANY_NUMERIC {
+        let value = by_itself(value, types::decimal(MOST_DIGITS, 0), line, dialect)?;
+        return Ok(call("tsql.to_numeric", [value.sql]));
     }
-    let is_national = value.of.is_national();
-    let of = value.of;
-    let (digits, kind) = match of.family {
-        _ if is_fine || of.name == types::TIME.name => (Some(of.fraction.unwrap_or(MOST_FRACTION)), None),
-        Family::Binary | Family::Text | Family::Postgres => (None, kind),
-        _ => (None, None),
-    };
-    let carry = match is_fine {
-        true => "tsql.carry_datetime2",
-        false if is_national => "tsql.carry_national",
-        false => "tsql.carry",
-    };
-    let kind = kind.map(|kind| kind());
-    if digits.is_none() && kind.is_none() {
-        return call(carry, [sql]);
+    if !target.is_tsql() {
+        return Ok(value.sql);
     }
-    let digits = digits.map_or_else(no_digits, Scalar::number);
-    call(carry, [sql, digits, kind.unwrap_or_else(|| Scalar::Null.cast("boolean"))])
+    // a placeholder, which is described only
+    if value.of == UNKNOWN && value.is_parameter() {
+        return Ok(value.sql.cast(target.sql()));
+    }
+    let value = by_itself(value, target, line, dialect)?;
+    match (target.family, value.family()) {
+        (Family::Text, _) => Ok(stored_text(&value, target, dialect)),
+        (Family::Binary, Family::Binary) => Ok(value.sql),
+        (Family::Binary, Family::Text | Family::Guid) => Ok(call("tsql.varbytes", [value.sql])),
+        (Family::Xml, _) => as_xml(value, line),
+        // PostgreSQL's domain demands the steps of a datetime
+        (Family::DateTime, Family::DateTime) if target == DATETIME => {
+            Ok(call("tsql.to_datetime", [value.sql]))
+        }
+        _ => {
+            let value = if dialect.decimals_keep_digits { scaled(value, target) } else { value };
+            Ok(converted(value, target, line, dialect)?.sql)
+        }
+    }
 }
 
-/// Whether money in ASE rounds such values, which a numeric column of the same digits refuses.
-pub fn is_finer_than_money(of: Type) -> bool {
-    of.family == Family::Decimal && of.scale.is_none_or(|scale| Some(scale) > MONEY.scale)
+fn as_xml(value: Value, line: u32) -> Result<Scalar, Error> {
+    match value.family() {
+        Family::Binary => Err(Error::refused("varbinary to xml", "convert it to varchar or nvarchar", line)),
+        _ => Ok(value.sql.cast("xml")),
+    }
+}
+
+fn stored_text(value: &Value, target: Type, dialect: &Dialect) -> Scalar {
+    let of = value.of;
+    let fits = |length| of.length.is_some_and(|own| own <= length);
+    if of.name == VARCHAR.name && target.name != types::CHAR.name && target.length.is_none_or(fits) {
+        return value.sql.clone();
+    }
+    let text = match of.family {
+        Family::Binary if target.is_wide() && dialect.has_wide_texts => {
+            call("tsql.wide_text", [value.sql.clone()])
+        }
+        _ => text_of(value, dialect),
+    };
+    // PostgreSQL counts characters, T-SQL units
+    let counts =
+        matches!(of.family, Family::Text | Family::Binary | Family::Xml | Family::Variant | Family::Postgres);
+    match target.length.filter(|_| counts) {
+        Some(length) => call("tsql.fitting", [text, Scalar::number(length)]),
+        None => text,
+    }
 }
 
 /// A value with its type if it is a parameter, which PostgreSQL would otherwise treat as a text.
 fn typed_parameter(value: &Value) -> Scalar {
     match value.family() {
-        // a sql_variant keeps it
-        _ if value.of == types::TINYINT => value.sql.clone().cast("smallint").cast("tsql.tinyint"),
         Family::Text | Family::Money | Family::Variant | Family::Postgres => of_own_type(value.clone()).sql,
         _ if value.is_parameter() => {
             let plain = Type { precision: None, scale: None, fraction: None, ..value.of };

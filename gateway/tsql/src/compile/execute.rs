@@ -8,8 +8,10 @@ use crate::facts::types::{Family, Type, TABLE};
 use crate::postgres::Scalar;
 use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Literal, Sql};
 use crate::resolve::names;
+use crate::schema::Table;
 use crate::tree::{self, ArgumentValue};
 use crate::Dialect;
+use std::sync::Arc;
 
 pub(super) fn execute(compiler: &mut Compiler<'_>, execute: &tree::Execute) -> Result<Execute, Error> {
     if let Some(status) = &execute.status {
@@ -117,8 +119,22 @@ pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Er
     Ok(selected(&[text], Numbered { names, ..Numbered::default() }))
 }
 
-/// The insert of `rows` rows of values, which have the types of their parameters: the first `width` are the first row.
-pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
-    let names = (1..=rows * width).map(|index| format!("@{index}"));
-    Sql::written(&bind::insert_of_rows(filled, width, rows, dialect).to_string(), names.collect())
+/// The insert of `rows` rows of values of these types, which are parameters: the first of them are the first row.
+/// `declared`: the table's declaration. Errors 206 and 257 if a value cannot be stored in its column.
+pub fn insert_of_rows(
+    filled: &Filled,
+    declared: Option<Arc<Table>>,
+    types: &[Type],
+    rows: usize,
+    dialect: &'static Dialect,
+) -> Result<Sql, Error> {
+    let names = (1..=rows * types.len()).map(|index| format!("@{index}"));
+    let insert = bind::insert_of_rows(filled, declared, types, rows, dialect)?;
+    Ok(Sql::written(&insert.to_string(), names.collect()))
+}
+
+/// The SQL of a parameter of type `of` as a value of a column. Errors 206 and 257 if it cannot be stored there.
+pub fn stored_parameter(index: usize, of: Type, column: Type, dialect: &Dialect) -> Result<String, Error> {
+    let value = Value::new(Scalar::Parameter(index), of);
+    Ok(bind::stored(&value, column, 1, dialect)?.to_string())
 }

@@ -14,7 +14,7 @@ mod undeclared;
 mod value;
 mod written;
 
-pub use execute::{insert_of_rows, text_for};
+pub use execute::{insert_of_rows, stored_parameter, text_for};
 pub use keyed::{keyed, Keyed};
 pub(crate) use procedure::declaration;
 pub use undeclared::{undeclared, Undeclared};

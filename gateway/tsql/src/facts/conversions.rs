@@ -98,7 +98,7 @@ const INCOMPATIBLE: i32 = 402;
 const INVALID: i32 = 8117;
 const NOT_COMPARED: i32 = 305;
 /// An assignment that requires CONVERT.
-const NOT_BY_ITSELF: i32 = 257;
+pub const NOT_BY_ITSELF: i32 = 257;
 
 pub fn name(class: Class) -> &'static str {
     CLASSES[class as usize].1

@@ -50,8 +50,6 @@ dialects! {
     quotient_subtracts_scale: bool = false, true;
     /// An assignment that would lose digits of a decimal is error 241, and CAST truncates them.
     decimals_keep_digits: bool = false, true;
-    /// A decimal is rounded to money, but refused by a numeric column of the same digits.
-    money_rounds: bool = false, true;
     /// Values of datetime2 and time show their declared digits.
     shows_declared_digits: bool = true, false;
     times_are_added: bool = true, false;

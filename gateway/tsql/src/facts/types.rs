@@ -145,6 +145,9 @@ pub const fn of_postgres(oid: u32) -> Type {
     plain("", Family::Postgres, oid)
 }
 
+/// PostgreSQL's numeric without digits.
+pub const ANY_NUMERIC: Type = of_postgres(NUMERIC);
+
 /// `decimal(precision, scale)`
 pub const fn decimal(precision: u8, scale: u8) -> Type {
     scaled("decimal", Family::Decimal, precision, scale)

@@ -69,6 +69,10 @@ impl Inside {
         self.with(|state| state.missing.get(misses).cloned())
     }
 
+    fn makes(&self, name: &str) -> bool {
+        self.with(|state| state.made.contains_key(name))
+    }
+
     fn ask(&self, key: String) -> Option<(String, Object)> {
         let found = self.schema.object(&key);
         self.with(|state| state.asked.insert(key.clone()));
@@ -135,10 +139,6 @@ impl Inside {
 }
 
 impl Schema for Inside {
-    fn makes(&self, name: &str) -> bool {
-        self.with(|state| state.made.contains_key(name))
-    }
-
     fn object(&self, key: &str) -> Option<Object> {
         let found = match self.with(|state| state.made.get(key).cloned()) {
             Some(made) => made.map(Object::Table),
