@@ -117,8 +117,17 @@ as $$
   select array(
     select member.oid
     from pg_proc first
-    join pg_proc member on member.pronamespace = first.pronamespace
-      and (member.oid = first.oid or member.proname ~ ';\d+$' and starts_with(lower(member.proname), lower(first.proname) || ';'))
+    -- PostgreSQL has no index of a schema's functions but that of their dependencies on it
+    cross join lateral (
+      select first.oid
+      union
+      select inside.objid from pg_depend inside
+      where inside.refclassid = 'pg_namespace'::regclass and inside.refobjid = first.pronamespace
+        and inside.classid = 'pg_proc'::regclass
+    ) as near
+    join pg_proc member on member.oid = near.oid
+      and (member.oid = first.oid or member.proname like '%;%' and member.proname ~ ';\d+$'
+        and starts_with(lower(member.proname), lower(first.proname) || ';'))
     where first.oid = procedure and member.prokind in ('f', 'p')
     order by length(member.proname), member.proname
   )
