@@ -77,17 +77,19 @@ begin
   execute definition;
   execute format('revoke all on routine %I.%I from public', schema, name);
   execute format('comment on routine %I.%I is %L', schema, name, concat(source, properties));
-  if former <> (
-    select listed.type from sys.every_numbered_procedure as listed
-    join pg_proc p on p.oid = listed.oid and p.pronamespace = schema_oid and p.proname = create_procedure.name
-  ) then
-    perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.', name));
+  if former is not null then
+    if former <> (
+      select listed.type from sys.every_numbered_procedure as listed
+      join pg_proc p on p.oid = listed.oid and p.pronamespace = schema_oid and p.proname = create_procedure.name
+    ) then
+      perform tsql.raise(2010, 16, 1, format('Cannot perform alter on ''%s'' because it is an incompatible object type.', name));
+    end if;
   end if;
   foreach statement in array statements loop
     execute statement;
   end loop;
   if schema <> 'pg_temp' then
-    notify ringlog_catalogue;
+    notify ringlog_catalogue, 'procedures';
   end if;
 end
 $$;
@@ -119,7 +121,7 @@ begin
   execute 'drop routine ' || (
     select string_agg(member::regprocedure::text, ', ') from unnest(tsql.procedure_group(routines[1])) as member);
   if not is_temporary then
-    notify ringlog_catalogue;
+    notify ringlog_catalogue, 'procedures';
   end if;
 end
 $$;

@@ -48,6 +48,8 @@ pub enum Extent {
     All,
     /// Entries whose version differs from the previous catalogue, which was read from the same server.
     Changes,
+    /// The same, when no row type of an argument has changed.
+    Procedures,
 }
 
 impl Catalogue {
@@ -85,10 +87,11 @@ impl Catalogue {
         before: Option<&Catalogue>,
         extent: Extent,
     ) -> Result<Catalogue, PgError> {
-        let versions = Versions::read(schemas, connection).await?;
+        let rows = before.filter(|_| extent == Extent::Procedures).map(|before| before.versions.rows.clone());
+        let versions = Versions::read(schemas, connection, rows).await?;
         let known: HashMap<u32, &Arc<Function>> = before.map(Catalogue::by_oid).unwrap_or_default();
         let mut kept: HashMap<u32, Arc<Function>> = HashMap::new();
-        if let (Some(before), Extent::Changes) = (before, extent) {
+        if let (Some(before), Extent::Changes | Extent::Procedures) = (before, extent) {
             let holds = |function: &&&Arc<Function>| {
                 versions.has(function, &before.versions)
                     && function.node.as_ref() == elsewhere.node(&function.schema, &function.name)
@@ -277,12 +280,12 @@ async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Pa
 /// Reads which schemas are in databases, and which have a default collation without case (sql/ddl/databases.sql).
 async fn read_databases(connection: &mut Connection) -> Result<Databases, PgError> {
     let mut databases = Databases { are_all: true, ..Databases::default() };
-    let declared = "select n.nspname, pg_catalog.substring(d.description, '^T-SQL collation (\\w+)'), \
-                    inside.database \
-                    from pg_catalog.pg_namespace n join pg_catalog.pg_description d \
-                    on d.objoid = n.oid and d.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+    let declared =
+        "select n.nspname, pg_catalog.substring(declared.words, '^T-SQL collation (\\w+)'), inside.database \
+                    from pg_catalog.pg_namespace n \
+                    cross join lateral pg_catalog.obj_description(n.oid, 'pg_namespace') as declared (words) \
                     left join sys.every_inner_schema inside on inside.oid = n.oid \
-                    where d.description ~ '^T-SQL (collation|schema of) '";
+                    where declared.words ~ '^T-SQL (collation|schema of) '";
     connection
         .each_row(declared, |row| {
             let schema = row.text(0);

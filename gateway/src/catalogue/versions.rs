@@ -9,24 +9,22 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     pub(super) functions: HashMap<u32, Box<str>>,
-    rows: HashMap<u32, Box<str>>,
+    pub(super) rows: HashMap<u32, Box<str>>,
 }
 
 impl Versions {
-    pub(super) async fn read(schemas: &str, connection: &mut Connection) -> Result<Versions, PgError> {
-        let mut versions = Versions::default();
-        for (sql, found) in [
-            (include_str!("versions.sql"), &mut versions.functions),
-            (include_str!("rows.sql"), &mut versions.rows),
-        ] {
-            connection
-                .each_row(&sql.replace(":schemas", schemas), |row| {
-                    found.insert(row.number(0)?, row.text(1).into());
-                    Ok(())
-                })
-                .await?;
-        }
-        Ok(versions)
+    /// `rows`: those of row types, if they are known.
+    pub(super) async fn read(
+        schemas: &str,
+        connection: &mut Connection,
+        rows: Option<HashMap<u32, Box<str>>>,
+    ) -> Result<Versions, PgError> {
+        let functions = read(include_str!("versions.sql"), schemas, connection).await?;
+        let rows = match rows {
+            Some(rows) => rows,
+            None => read(include_str!("rows.sql"), schemas, connection).await?,
+        };
+        Ok(Versions { functions, rows })
     }
 
     /// Whether the entry of `function` read with `before` is still valid.
@@ -35,4 +33,19 @@ impl Versions {
         self.functions.get(&function.oid) == before.functions.get(&function.oid)
             && arguments.all(|argument| self.rows.get(&argument.oid) == before.rows.get(&argument.oid))
     }
+}
+
+async fn read(
+    sql: &str,
+    schemas: &str,
+    connection: &mut Connection,
+) -> Result<HashMap<u32, Box<str>>, PgError> {
+    let mut found = HashMap::new();
+    connection
+        .each_row(&sql.replace(":schemas", schemas), |row| {
+            found.insert(row.number(0)?, row.text(1).into());
+            Ok(())
+        })
+        .await?;
+    Ok(found)
 }

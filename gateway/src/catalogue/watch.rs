@@ -21,6 +21,9 @@ const CHANNEL: &str = "ringlog_catalogue";
 const MOVED: &str = "moved";
 /// The payload when only columns of tables or views have changed, which no procedure takes.
 const COLUMNS: &str = "columns";
+/// The payload when only procedures or functions of T-SQL have changed: group commit calls none, nor does a procedure
+/// that it calls.
+const PROCEDURES: &str = "procedures";
 /// Within this time after a reading the catalogue is not read again for an unknown name, unless PostgreSQL
 /// has notified of a change, nor for a refused call.
 const PAUSE_UNKNOWN: Duration = Duration::from_millis(500);
@@ -42,9 +45,9 @@ const BYTE_ORDER: &str =
 /// The parts that are no longer valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// The declarations of columns.
-    Columns,
-    /// The declarations of columns and the plans of procedures.
+    /// The declarations of columns, and of procedures and functions of T-SQL.
+    Declarations,
+    /// These, and the plans of procedures in group commit.
     All,
 }
 
@@ -255,7 +258,7 @@ impl Watcher {
                             live.current.store(Arc::new(all));
                             changed(Changed::All);
                         }
-                        _ => self.read_changes(live).await?,
+                        _ => self.read_changes(live, Extent::Changes).await?,
                     }
                     let _ = answer.send(true);
                 }
@@ -271,13 +274,16 @@ impl Watcher {
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
         let notified = self.connection.notifications();
-        if notified.iter().any(|what| what != COLUMNS) {
-            self.read_changes(live).await?;
+        let are_all_of = |known: &[&str]| notified.iter().all(|what| known.contains(&what.as_str()));
+        if !are_all_of(&[COLUMNS]) {
+            let are_procedures = are_all_of(&[COLUMNS, PROCEDURES]);
+            let extent = if are_procedures { Extent::Procedures } else { Extent::Changes };
+            self.read_changes(live, extent).await?;
         }
-        if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
+        if !are_all_of(&[MOVED, COLUMNS, PROCEDURES]) {
             changed(Changed::All);
-        } else if notified.contains(COLUMNS) {
-            changed(Changed::Columns);
+        } else if !are_all_of(&[MOVED]) {
+            changed(Changed::Declarations);
         }
         Ok(())
     }
@@ -286,10 +292,9 @@ impl Watcher {
         listening(&self.address, &self.role, &self.password, &self.priority).await
     }
 
-    async fn read_changes(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
+    async fn read_changes(&mut self, live: &LiveCatalogue, extent: Extent) -> Result<(), PgError> {
         let before = live.now().clone();
-        let mut snapshot =
-            read(&mut self.connection, &self.metrics, Some(&before.catalogue), Extent::Changes).await?;
+        let mut snapshot = read(&mut self.connection, &self.metrics, Some(&before.catalogue), extent).await?;
         snapshot.all_read = before.all_read;
         live.current.store(Arc::new(snapshot));
         debug!("the catalogue was read again");
@@ -369,8 +374,7 @@ mod tests {
         let postgresql = async {
             // its notification has not arrived yet when the name is requested
             peer.statement().await;
-            let (process, nothing) = ([0; 4], [0]);
-            peer.put(b'A', &[&process[..], CHANNEL.as_bytes(), &nothing, &nothing].concat()).await;
+            peer.notify(CHANNEL, "").await;
             peer.answer().await;
             while peer.statement().await != BYTE_ORDER {
                 peer.answer().await;
@@ -379,6 +383,30 @@ mod tests {
         };
         let (is_there, ()) = tokio::join!(live.reload(Reason::Unknown), postgresql);
         assert!(is_there && !Arc::ptr_eq(&before, &live.now().catalogue));
+    }
+
+    #[tokio::test]
+    async fn plans_of_group_commit_outlast_procedures_of_tsql() {
+        let fake = Fake::new().await;
+        let (mut watcher, mut peer) = watcher(&fake).await;
+        let live = LiveCatalogue::new(&mut watcher);
+        let (sender, mut heard) = mpsc::unbounded_channel();
+        tokio::spawn(watcher.run(live.clone(), move |changed| sender.send(changed).unwrap()));
+        for (payload, expected) in [
+            (PROCEDURES, Changed::Declarations),
+            (COLUMNS, Changed::Declarations),
+            ("", Changed::All),
+            ("of a later version", Changed::All),
+        ] {
+            peer.notify(CHANNEL, payload).await;
+            let announced = loop {
+                tokio::select! {
+                    _ = peer.statement() => peer.answer().await,
+                    announced = heard.recv() => break announced,
+                }
+            };
+            assert_eq!(announced, Some(expected), "{payload}");
+        }
     }
 
     #[tokio::test]

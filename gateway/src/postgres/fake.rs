@@ -104,6 +104,11 @@ impl Peer {
         self.put(kind, body.as_bytes()).await;
     }
 
+    pub async fn notify(&mut self, channel: &str, payload: &str) {
+        let process = "\0\0\0\0";
+        self.put(b'A', format!("{process}{channel}\0{payload}\0").as_bytes()).await;
+    }
+
     pub async fn message(&mut self) -> (u8, Bytes) {
         self.next_message().await.unwrap()
     }

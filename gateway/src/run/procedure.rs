@@ -151,7 +151,7 @@ async fn stored(
             return Err(Failure::of_call(&error).into());
         }
         tried = true;
-        state.gateway.reload_catalogue(Reason::Outdated).await;
+        state.gateway.reload_catalogue(Reason::Refused).await;
         function = match state.procedures.find_again(client, &function, params).await {
             Some(again) => again,
             None => return Err(Failure::of_call(&error).into()),

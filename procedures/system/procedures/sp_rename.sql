@@ -99,7 +99,7 @@ begin
     loop
       execute format('alter routine %s rename to %I', listed.routine, newname || coalesce(substring(listed.name from ';\d+$'), ''));
     end loop;
-    notify ringlog_catalogue;
+    notify ringlog_catalogue, 'procedures';
   else
     perform tsql.raise(102, 15, 1, 'sp_rename of a trigger or a sequence is not supported: drop it and create it.');
   end if;

@@ -11,6 +11,7 @@ import psycopg
 import pymssql
 import pytest
 
+from authors import author_with_schema
 from raw_client import RawClient
 from raw_replies import read_reply
 from raw_tds import FLOAT, NORMAL, VARCHAR, Param, dbrpc
@@ -270,9 +271,13 @@ def procedures(admin: Admin, functions: None) -> Iterator[None]:
         admin, "enter_beside", "insert into gateway_test.found (state) values (to_jsonb(entry))", "entry text"
     )
     define(admin, "careful", "insert into gateway_test.found (wal) values (pg_current_wal_insert_lsn())")
+    define(admin, "served_by", "return pg_backend_pid()")
     admin.execute("notify ringlog_catalogue")
     yield
-    admin.execute("drop table gateway_test.found; drop function ringlog.enter_beside, ringlog.careful")
+    admin.execute(
+        "drop table gateway_test.found; drop function ringlog.enter_beside, ringlog.careful,"
+        " ringlog.served_by"
+    )
     for name in ("look", *(f"leak_{number}" for number, _ in enumerate(LEAKS))):
         admin.execute(f"drop function gateway_test.{name}".encode())
 
@@ -400,3 +405,34 @@ def test_a_new_connection_takes_the_time_it_needs(
         calling.result()
     found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
     assert found == [("on the connection before",), ("on a new one",)]
+
+
+def test_definitions_of_a_site_keep_the_connections(clients: Clients, admin: Admin) -> None:
+    """Its procedures and functions are not called there, so no plan of a writer's call is older than them."""
+    author = Login("group_author", "author")
+    definitions = (
+        "alter procedure defined as select 2 as a",
+        "create procedure other as goto there there: select 3 as a",
+        "create function own() returns int as begin return 1 end",
+        "exec sp_rename 'other', 'another'",
+        "drop function own",
+        "drop procedure another",
+    )
+    with (
+        author_with_schema(clients.server, author, "group_author", writes=True),
+        clients.pymssql(author, database="group_author") as connection,
+        connection.cursor() as cursor,
+    ):
+
+        def served_by() -> int:
+            cursor.callproc("ringlog..served_by")
+            return int(cursor.returnvalue)
+
+        # notifications from before have been processed then
+        cursor.execute("create procedure defined as select 1 as a")
+        before = served_by()
+        for definition in definitions:
+            cursor.execute(definition)
+            assert served_by() == before, definition
+        admin.execute("notify ringlog_catalogue")
+        wait_until(lambda: served_by() != before)

@@ -4,6 +4,7 @@ again."""
 import itertools
 import threading
 from collections.abc import Iterator
+from dataclasses import astuple, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ringlog.schema.change import run
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing.install import InstallRefused, install
 from ringlog.server.logins import GATEWAY
-from servers import FACILITY, RunningServer, ringlog, serving
+from servers import FACILITY, RunningServer, ringlog, serving, serving_external
 from tds_clients import Clients, Param, errors_of
 from waiting import is_taken, wait_until
 from writing import Writers
@@ -47,8 +48,15 @@ TEXT = FACILITY.read_text().replace("log = { period = 60 }", 'log = "every"')
 def own_server(temporary_directory: Path) -> Iterator[RunningServer]:
     facility = temporary_directory / "changing.toml"
     facility.write_text(TEXT)
-    with serving(temporary_directory / "changing", facility=facility) as server:
+    password_file(temporary_directory).touch(0o600)
+    password_file(temporary_directory).write_text("of both gateways\n")
+    words = ("--gateway-password-file", str(password_file(temporary_directory)))
+    with serving(temporary_directory / "changing", *words, facility=facility) as server:
         yield server
+
+
+def password_file(folder: Path) -> Path:
+    return folder / "gateway_password"
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +208,48 @@ def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> Non
         with pytest.raises(pymssql.Error) as refused:
             cursor.callproc("generation", ())
         assert errors_of(refused.value).number == 2812
+
+
+def test_each_gateway_calls_a_procedure_that_another_has_replaced(
+    own_clients: Clients, temporary_directory: Path
+) -> None:
+    """The next call through either gateway runs the new one: in PostgreSQL, by the gateway (GOTO), or a
+    function that psql has replaced without a notification."""
+    server = own_clients.server
+    words = ("--gateway-password-file", password_file(temporary_directory))
+    bodies = {"compiled": "select {} as a", "interpreted": "goto there there: select {} as a"}
+    by_psql = "create or replace function replaced.by_psql() returns setof int language sql as 'select {}'"
+    server.sql("create schema replaced authorization writer")
+    with (
+        serving_external(server.dsn, temporary_directory / "second", *words) as (host, port),
+        own_clients.pymssql(server.writer, database="replaced") as first,
+        replace(server, host=host, port=port).connect(*astuple(server.writer), database="replaced") as second,
+        psycopg.connect(server.dsn_of(server.writer), autocommit=True) as direct,
+    ):
+
+        def define(session: pymssql.Connection, number: int, *actions: str) -> None:
+            with session.cursor() as cursor:
+                for name, body in bodies.items():
+                    for action in actions:
+                        cursor.execute(action.format(f"procedure {name}", f"as {body.format(number)}"))
+            direct.execute(by_psql.format(number).encode())
+
+        def called(session: pymssql.Connection) -> list[object]:
+            with session.cursor() as cursor:
+                found: list[object] = []
+                for name in (*bodies, "by_psql"):
+                    cursor.execute(f"exec {name}")
+                    found += cursor.fetchall() or ()
+                return found
+
+        define(first, 0, "create {} {}")
+        numbers = itertools.count(1)
+        for session in (second, first) * 2:
+            for actions in (("alter {} {}",), ("drop {}", "create {} {}")):
+                number = next(numbers)
+                define(session, number, *actions)
+                assert called(second) == called(first) == [(number,)] * 3
+    server.sql("drop schema replaced cascade; notify ringlog_catalogue")
 
 
 COLUMNS = """

@@ -139,7 +139,7 @@ fn catalogue(sql: &str) -> Option<Vec<Cells>> {
     } else if [
         " pg_catalog.pg_class ",
         "pg_catalog.pg_proc",
-        "pg_description",
+        "obj_description",
         "pg_db_role_setting",
         "pg_type",
     ]
