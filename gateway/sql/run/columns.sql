@@ -73,21 +73,33 @@ as $$
 declare
   one record;
   is_outdated boolean;
+  -- PostgreSQL has no index of a schema's functions but that of their dependencies on it
+  bound constant oid[] := array(
+    select p.oid
+    from pg_namespace n
+    join pg_depend inside
+      on inside.refclassid = 'pg_namespace'::regclass and inside.refobjid = n.oid and inside.classid = 'pg_proc'::regclass
+    join pg_proc p on p.oid = inside.objid
+    where n.nspname not in ('pg_catalog', 'information_schema', 'sys', 'tsql')
+      -- not ringlog's own
+      and (n.nspname <> 'ringlog' or p.proowner <> n.nspowner)
+      and strpos(p.prosrc, E'\n-- bound as ') > 0
+  );
 begin
   for one in
     select p.oid, case when p.pronamespace = pg_my_temp_schema() then '' else n.nspname end as schema,
       substring(p.prosrc from '\n-- bound as ([a-z0-9 ]+): ') as read_as,
-      substring(p.prosrc from '\n-- bound as [a-z0-9 ]+: ([^\n]+)\n') as bound, pg_get_userbyid(p.proowner) as owner
+      substring(p.prosrc from '\n-- bound as [a-z0-9 ]+: ([^\n]+)\n') as columns, pg_get_userbyid(p.proowner) as owner
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
-    where p.prosrc like E'%\n-- bound as %' and pg_has_role(session_user, p.proowner, 'member')
+    where p.oid = any (bound) and pg_has_role(session_user, p.proowner, 'member')
       -- not of a trigger that went with its table: it would be made on a new one of the name
       and (p.prorettype <> 'trigger'::regtype or exists (select from pg_trigger where tgfoid = p.oid))
       and (not starts_with(n.nspname, 'pg_temp_') or n.oid = pg_my_temp_schema())
   loop
     begin
       is_outdated := exists (
-        select from jsonb_each(one.bound::jsonb) as named (name, columns)
+        select from jsonb_each(one.columns::jsonb) as named (name, columns)
         where tsql.is_declared_otherwise(to_regclass(named.name), named.columns) and to_regclass(named.name) is not null
       );
     exception when data_exception or syntax_error_or_access_rule_violation then
