@@ -1,7 +1,7 @@
 //! A role that has just logged in, as described by PostgreSQL.
 
 use crate::postgres::{Connection, PgError};
-use tsql::quoting::literal;
+use tsql::quoting::{literal, quoted};
 
 #[derive(Debug)]
 pub struct Role {
@@ -30,19 +30,19 @@ impl Role {
         gateway_role: &str,
         reserved_for: &[String],
     ) -> Result<Role, PgError> {
-        let reserved_for: Vec<String> = reserved_for.iter().map(|role| literal(role)).collect();
+        let role_named = |name: &str| format!("pg_catalog.to_regrole({})", literal(&quoted(name)));
+        let reserved_for: Vec<String> = reserved_for.iter().map(|role| role_named(role)).collect();
         let privilege = privilege_to_act(connection);
         let sql = format!(
             "select pg_catalog.current_schema(), pg_catalog.array_to_json(pg_catalog.current_schemas(false)), \
-             coalesce((select pg_catalog.pg_has_role(oid, current_user, '{privilege}') \
-             from pg_catalog.pg_roles where rolname = {}), false), \
-             (select oid from pg_catalog.pg_roles where rolname = current_user), \
+             coalesce(pg_catalog.pg_has_role({}, current_user, '{privilege}'), false), \
+             pg_catalog.to_regrole(pg_catalog.quote_ident(current_user))::pg_catalog.oid, \
              pg_catalog.current_setting('tsql.row_limit', true), \
              pg_catalog.current_setting('tsql.reads_standby', true), \
              pg_catalog.current_setting('tsql.session_limit', true), \
-             exists (select from pg_catalog.pg_roles where rolname = any (array[{}]::pg_catalog.name[]) \
-             and pg_catalog.pg_has_role(current_user, oid, 'usage'))",
-            literal(gateway_role),
+             exists (select from pg_catalog.unnest(array[{}]::pg_catalog.regrole[]) as reserved (role) \
+             where pg_catalog.pg_has_role(current_user, role, 'usage'))",
+            role_named(gateway_role),
             reserved_for.join(", ")
         );
         let rows = connection.query_text(&sql).await?;
