@@ -25,33 +25,36 @@ Outcome = dict[str, Any]
 Client = TypeVar("Client")
 
 _ASSIGNS = re.compile(r"@\w+[^@=]*=")
+_USE = re.compile(r"use \w+")
 _LEAVES_STATE = re.compile(r"#|\bset\s+[a-z]|\btran|\buse\b", re.I)
 
 
 class Sessions(Generic[Client]):
-    """A session for successive cases; a new one after a case that may leave state behind."""
+    """Sessions for successive cases, one for those that begin with the same `use`; a new one after a case
+    that may leave other state behind."""
 
     def __init__(self, log_in: Callable[[], Client], log_out: Callable[[Client], None]) -> None:
         self._log_in, self._log_out = log_in, log_out
-        self._open: Client | None = None
+        self._open: dict[str, Client] = {}
 
     @contextmanager
     def of(self, case: Case) -> Iterator[Client]:
-        client = self._open or self._log_in()
-        self._open = None
+        texts = [*case.setup, case.text]
+        begin = texts.pop(0) if _USE.fullmatch(texts[0]) else ""
+        client = self._open.pop(begin, None) or self._log_in()
         try:
             yield client
         except BaseException:
             self._log_out(client)
             raise
-        if any(_LEAVES_STATE.search(text) for text in (*case.setup, case.text)):
+        if any(_LEAVES_STATE.search(text) for text in texts):
             self._log_out(client)
         else:
-            self._open = client
+            self._open[begin] = client
 
     def close(self) -> None:
-        if self._open is not None:
-            self._log_out(self._open)
+        for client in self._open.values():
+            self._log_out(client)
 
 
 @pytest.fixture(scope="module")

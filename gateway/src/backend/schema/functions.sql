@@ -1,6 +1,6 @@
--- Functions: a row for the value, or one for each column of the rows. A condition `prosrc ~` would have PostgreSQL match
--- its statistics, a hundred bodies, to plan this.
 select * from (
+-- functions: a row for the value, or one for each column of the rows. A condition `prosrc ~` would have PostgreSQL match
+-- its statistics, a hundred bodies, to plan this
 select named.name, p.oid::bigint, result.name, case when t.typtype = 'd' then t.typbasetype else t.oid end::bigint,
     case when t.typtype = 'd' then t.typtypmod else result.typmod end,
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,

@@ -1,5 +1,5 @@
--- Tables and views: a row for each column.
 select * from (
+-- tables and views: a row for each column
 select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint end, a.attname::text,
     case when t.typtype = 'd' then t.typbasetype else a.atttypid end::bigint,
     case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,

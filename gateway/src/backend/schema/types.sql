@@ -1,5 +1,5 @@
--- User types: the declaration.
 select named.name, t.oid::bigint, pg_catalog.substring(d.description, '^T-SQL ([^\n]*)'), 25, -1, null, null, false, '', false, false, null
+  -- user types: the declaration
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_type t
     on named.name = 'type ' || t.typname and t.typtype = 'd'
