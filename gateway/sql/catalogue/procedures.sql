@@ -27,7 +27,7 @@ comment on view tsql.every_callable is 'What EXECUTE may call, with the name of 
 grant select on tsql.every_callable to public;
 
 create or replace function tsql.procedures_named(database text, schema text, procedure text) returns table (oid oid)
-language plpgsql stable set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
@@ -125,7 +125,7 @@ as $$
       where inside.refclassid = 'pg_namespace'::regclass and inside.refobjid = first.pronamespace
         and inside.classid = 'pg_proc'::regclass
     ) as near
-    join pg_proc member on member.oid = near.oid
+    join pg_proc member on member.oid = near.oid and member.pronamespace = first.pronamespace
       and (member.oid = first.oid or member.proname like '%;%' and member.proname ~ ';\d+$'
         and starts_with(lower(member.proname), lower(first.proname) || ';'))
     where first.oid = procedure and member.prokind in ('f', 'p')

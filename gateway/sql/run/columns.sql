@@ -79,7 +79,7 @@ declare
     from pg_namespace n
     join pg_depend inside
       on inside.refclassid = 'pg_namespace'::regclass and inside.refobjid = n.oid and inside.classid = 'pg_proc'::regclass
-    join pg_proc p on p.oid = inside.objid
+    join pg_proc p on p.oid = inside.objid and p.pronamespace = n.oid
     where n.nspname not in ('pg_catalog', 'information_schema', 'sys', 'tsql')
       -- not ringlog's own
       and (n.nspname <> 'ringlog' or p.proowner <> n.nspowner)
