@@ -19,63 +19,32 @@ as $$ select tsql.len(tsql.text_of(value)) $$;
 create or replace function tsql.char_length(value text) returns integer
 language sql immutable parallel safe return tsql.units(value);
 
-create or replace function tsql.left(value text, length integer) returns text
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length < 0 then
-    perform tsql.fail(536, 'Invalid length parameter passed to the left function.');
-  end if;
-  return tsql.part(value, 1, length);
-end
-$$;
-create or replace function tsql.right(value text, length integer) returns text
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length < 0 then
-    perform tsql.fail(536, 'Invalid length parameter passed to the right function.');
-  end if;
-  return case when tsql.has_pairs(value) then tsql.part(value, greatest(tsql.units(value) - length + 1, 1), length)
-    else pg_catalog.right(value, length) end;
-end
-$$;
-
--- ASE: of the same datatype
-create or replace function tsql.right(value bytea, length integer) returns bytea
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length < 0 then
-    perform tsql.fail(536, 'Invalid length parameter passed to the right function.');
-  end if;
-  return substring(value from greatest(octet_length(value) - length + 1, 1));
-end
-$$;
-
-create or replace function tsql.substring(value text, start_ integer, length integer) returns text
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length < 0 then
-    perform tsql.fail(537, 'Invalid length parameter passed to the LEFT or SUBSTRING function.');
-  end if;
+-- of binary (ASE): the same datatype
+call tsql.make_each(array[
+  ['left(value text, length integer)', 'text', '536, ''Invalid length parameter passed to the left function.''',
+    'tsql.part(value, 1, length)'],
+  ['right(value text, length integer)', 'text', '536, ''Invalid length parameter passed to the right function.''',
+    'case when tsql.has_pairs(value) then tsql.part(value, greatest(tsql.units(value) - length + 1, 1), length)
+    else pg_catalog.right(value, length) end'],
+  ['right(value bytea, length integer)', 'bytea', '536, ''Invalid length parameter passed to the right function.''',
+    'substring(value from greatest(octet_length(value) - length + 1, 1))'],
   -- positions before the first count too
-  return tsql.part(value, greatest(start_, 1),
-    greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer);
-end
-$$;
-create or replace function tsql.substring(value bytea, start_ integer, length integer) returns bytea
+  ['substring(value text, start_ integer, length integer)', 'text',
+    '537, ''Invalid length parameter passed to the LEFT or SUBSTRING function.''', 'tsql.part(value, greatest(start_, 1),
+    greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer)'],
+  ['substring(value bytea, start_ integer, length integer)', 'bytea',
+    '537, ''Invalid length parameter passed to the LEFT or SUBSTRING function.''', 'substr(value, greatest(start_, 1),
+    greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer)']
+], $definition$create or replace function tsql.%s returns %s
 language plpgsql immutable strict parallel safe
 as $$
 begin
   if length < 0 then
-    perform tsql.fail(537, 'Invalid length parameter passed to the LEFT or SUBSTRING function.');
+    perform tsql.fail(%s);
   end if;
-  return substr(value, greatest(start_, 1),
-    greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer);
+  return %s;
 end
-$$;
+$$$definition$);
 
 create or replace function tsql.charindex(wanted text, value text) returns integer
 language sql immutable strict parallel safe
@@ -143,19 +112,14 @@ $$;
 
 create or replace function tsql.quotename(value text, quote text default '[') returns text
 language sql immutable strict parallel safe
-return case when tsql.units(value) <= 128 then case quote
-  when '[' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
-  when ']' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
-  when '(' then '(' || pg_catalog.replace(value, ')', '))') || ')'
-  when ')' then '(' || pg_catalog.replace(value, ')', '))') || ')'
-  when '<' then '<' || pg_catalog.replace(value, '>', '>>') || '>'
-  when '>' then '<' || pg_catalog.replace(value, '>', '>>') || '>'
-  when '{' then '{' || pg_catalog.replace(value, '}', '}}') || '}'
-  when '}' then '{' || pg_catalog.replace(value, '}', '}}') || '}'
-  when '`' then '`' || pg_catalog.replace(value, '`', '``') || '`'
-  when '"' then '"' || pg_catalog.replace(value, '"', '""') || '"'
-  when '''' then '''' || pg_catalog.replace(value, '''', '''''') || ''''
-end end;
+return case
+  when tsql.units(value) > 128 then null
+  when quote in ('[', ']') then '[' || pg_catalog.replace(value, ']', ']]') || ']'
+  when quote in ('(', ')') then '(' || pg_catalog.replace(value, ')', '))') || ')'
+  when quote in ('<', '>') then '<' || pg_catalog.replace(value, '>', '>>') || '>'
+  when quote in ('{', '}') then '{' || pg_catalog.replace(value, '}', '}}') || '}'
+  when quote in ('`', '"', '''') then quote || pg_catalog.replace(value, quote, quote || quote) || quote
+end;
 
 create or replace function tsql.ascii(value text) returns integer
 language plpgsql immutable strict parallel safe

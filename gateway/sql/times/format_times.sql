@@ -11,6 +11,19 @@ $$;
 comment on function tsql.quoted_width(text, integer) is
 'Of what stands in quotes at a position of a format of times, with them; null where they are not closed.';
 
+create or replace function tsql.quoted_part(pattern text, at integer, out width integer, out content text)
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select parts.width, regexp_replace(substr(pattern, at + parts.quote, parts.width - 2 * parts.quote), '\\(.)', '\1', 'g')
+  from (
+    select case letter when '\' then 0 else 1 end as quote,
+      case letter when '\' then 2 else tsql.quoted_width(pattern, at) end as width
+    from substr(pattern, at, 1) as letter
+  ) as parts
+$$;
+comment on function tsql.quoted_part(text, integer) is
+'The width and the text of what stands in quotes, or after a backslash, at a position of a format of times.';
+
 create or replace function tsql.format_moment(
   moment timestamp, format text, culture text, minutes integer default null
 ) returns text
@@ -73,12 +86,8 @@ begin
     width := length(substr(pattern, at)) - length(ltrim(substr(pattern, at), letter));
     number := null;
     case letter
-      when '''', '"' then
-        width := tsql.quoted_width(pattern, at);
-        written := written || regexp_replace(substr(pattern, at + 1, width - 2), '\\(.)', '\1', 'g');
-      when '\' then
-        width := 2;
-        written := written || substr(pattern, at + 1, 1);
+      when '''', '"', '\' then
+        select quoted.width, written || quoted.content into width, written from tsql.quoted_part(pattern, at) as quoted;
       when '%' then
         -- the next letter is a complete format
         width := case when substr(pattern, at + 1, 1) in ('', '%') then null else 2 end;
@@ -169,12 +178,8 @@ begin
     width := length(substr(pattern, at)) - length(ltrim(substr(pattern, at), letter));
     number := null;
     case letter
-      when '''', '"' then
-        width := tsql.quoted_width(pattern, at);
-        written := written || regexp_replace(substr(pattern, at + 1, width - 2), '\\(.)', '\1', 'g');
-      when '\' then
-        width := 2;
-        written := written || substr(pattern, at + 1, 1);
+      when '''', '"', '\' then
+        select quoted.width, written || quoted.content into width, written from tsql.quoted_part(pattern, at) as quoted;
       when '%' then
         width := case when substr(pattern, at + 1, 1) in ('', '%') then null else 1 end;
       when 'd' then

@@ -174,14 +174,6 @@ comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
 ones. Of #t it is the id of the session's own temporary table or procedure, of ##t that of the global one.$$;
 
-create function sys.object_name(id integer) returns sys.sysname
-language sql stable
-as $$ select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1 $$;
-
-create function sys.object_schema_name(id integer) returns sys.sysname
-language sql stable
-as $$ select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1 $$;
-
 create function sys.named_elsewhere(id integer, database integer, out name sys.sysname, out schema sys.sysname)
 language plpgsql stable
 as $$
@@ -194,46 +186,66 @@ begin
 end
 $$;
 
-create function sys.object_name(id integer, database integer) returns sys.sysname
-language sql stable
-as $$ select (sys.named_elsewhere(id, database)).name $$;
-
-create function sys.object_schema_name(id integer, database integer) returns sys.sysname
-language sql stable
-as $$ select (sys.named_elsewhere(id, database)).schema $$;
-
-create function sys.col_name(id integer, number integer) returns sys.sysname
-language sql stable
-as $$
-  select columns.name::sys.sysname
-  from sys.every_column as columns
-  where columns.relation = id::oid and columns.number = col_name.number
-$$;
-
-create function sys.col_length(object text, name text) returns smallint
-language sql stable
-as $$
-  select types.bytes::smallint
-  from sys.every_column as columns
-  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-  where columns.relation = sys.object_id(object)::oid and columns.name = col_length.name
-$$;
-
-create function sys.index_col(object text, index integer, key integer) returns sys.sysname
-language sql stable
-as $$
-  select columns.name::sys.sysname
-  from sys.every_index_column as columns
-  where columns.relation = sys.object_id(object)::oid and columns.number = index and columns.position = key
-$$;
-
-create function sys.type_name(id integer) returns sys.sysname
-language sql stable
-as $$
-  select types.name from sys.every_system_type as types where types.user_type_id = id
-  union all
-  select users.name from sys.every_user_type as users where users.oid = id::oid
-$$;
+-- Those of one expression.
+do $do$
+declare
+  one text[];
+begin
+  foreach one slice 1 in array array[
+    ['object_name(id integer)', 'sys.sysname',
+      $$select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1$$],
+    ['object_schema_name(id integer)', 'sys.sysname',
+      $$select objects.schema::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1$$],
+    ['object_name(id integer, database integer)', 'sys.sysname', $$select (sys.named_elsewhere(id, database)).name$$],
+    ['object_schema_name(id integer, database integer)', 'sys.sysname', $$select (sys.named_elsewhere(id, database)).schema$$],
+    ['col_name(id integer, number integer)', 'sys.sysname',
+      $$select columns.name::sys.sysname from sys.every_column as columns
+        where columns.relation = id::oid and columns.number = col_name.number$$],
+    ['col_length(object text, name text)', 'smallint',
+      $$select types.bytes::smallint from sys.every_column as columns
+        cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+        where columns.relation = sys.object_id(object)::oid and columns.name = col_length.name$$],
+    ['index_col(object text, index integer, key integer)', 'sys.sysname',
+      $$select columns.name::sys.sysname from sys.every_index_column as columns
+        where columns.relation = sys.object_id(object)::oid and columns.number = index and columns.position = key$$],
+    ['type_name(id integer)', 'sys.sysname',
+      $$select types.name from sys.every_system_type as types where types.user_type_id = id
+        union all select users.name from sys.every_user_type as users where users.oid = id::oid$$],
+    [$$schema_id(name text default 'dbo')$$, 'integer',
+      $$select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name)$$],
+    ['db_name()', 'sys.sysname',
+      $$select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else sys.current_database() end::sys.sysname$$],
+    ['db_name(id integer)', 'sys.sysname',
+      $$select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id$$],
+    ['db_id()', 'smallint',
+      $$select databases.number::smallint from sys.every_database as databases where databases.name = sys.current_database()$$],
+    ['db_id(name text)', 'smallint',
+      $$select databases.number::smallint from sys.every_named_database as databases where databases.name = lower(db_id.name)$$],
+    ['has_dbaccess(name text)', 'integer',
+      $$select case when exists (select from sys.every_named_database as databases
+          where databases.name = lower(has_dbaccess.name))
+        then 1 when exists (select from pg_catalog.pg_namespace where nspname = lower(has_dbaccess.name)) then 0 end$$],
+    ['user_name()', 'sys.sysname', $$select current_user::sys.sysname$$],
+    ['user_name(id integer)', 'sys.sysname',
+      $$select users.name from sys.database_principals as users where users.principal_id = id$$],
+    ['user_id()', 'integer', $$select oid::integer from pg_catalog.pg_roles where rolname = current_user$$],
+    ['user_id(name text)', 'integer',
+      $$select users.principal_id from sys.database_principals as users where users.name = user_id.name$$],
+    ['suser_name()', 'sys.sysname', $$select session_user::sys.sysname$$],
+    ['suser_name(id integer)', 'sys.sysname',
+      $$select logins.name from sys.server_principals as logins where logins.principal_id = id$$],
+    ['suser_id()', 'integer', $$select oid::integer from pg_catalog.pg_roles where rolname = session_user$$],
+    ['suser_id(name text)', 'integer',
+      $$select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name$$],
+    ['suser_sname()', 'sys.sysname', $$select session_user::sys.sysname$$],
+    ['suser_sname(sid bytea)', 'sys.sysname',
+      $$select logins.name from sys.server_principals as logins where logins.sid = suser_sname.sid$$],
+    ['original_login()', 'sys.sysname', $$select session_user::sys.sysname$$]
+  ] loop
+    execute format('create function sys.%s returns %s language sql stable as %L', variadic one);
+  end loop;
+end
+$do$;
 
 create function sys.type_id(name text) returns integer
 language sql stable
@@ -252,83 +264,6 @@ as $$
   select case when id = 1 then 'dbo'::sys.sysname
     else (select schemas.name from sys.schemas as schemas where schemas.schema_id = id) end
 $$;
-
-create function sys.schema_id(name text default 'dbo') returns integer
-language sql stable
-as $$ select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name) $$;
-
-create function sys.db_name() returns sys.sysname
-language sql stable
-as $$
-  select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else sys.current_database() end::sys.sysname
-$$;
-
-create function sys.db_name(id integer) returns sys.sysname
-language sql stable
-as $$ select databases.name::sys.sysname from sys.every_named_database as databases where databases.number = id $$;
-
-create function sys.db_id() returns smallint
-language sql stable
-as $$
-  select databases.number::smallint from sys.every_database as databases where databases.name = sys.current_database()
-$$;
-
-create function sys.db_id(name text) returns smallint
-language sql stable
-as $$
-  select databases.number::smallint from sys.every_named_database as databases where databases.name = lower(db_id.name)
-$$;
-
-create function sys.has_dbaccess(name text) returns integer
-language sql stable
-as $$
-  select case when exists (select from sys.every_named_database as databases where databases.name = lower(has_dbaccess.name))
-    then 1 when exists (select from pg_catalog.pg_namespace where nspname = lower(has_dbaccess.name)) then 0 end
-$$;
-
-create function sys.user_name() returns sys.sysname
-language sql stable
-as $$ select current_user::sys.sysname $$;
-
-create function sys.user_name(id integer) returns sys.sysname
-language sql stable
-as $$ select users.name from sys.database_principals as users where users.principal_id = id $$;
-
-create function sys.user_id() returns integer
-language sql stable
-as $$ select oid::integer from pg_catalog.pg_roles where rolname = current_user $$;
-
-create function sys.user_id(name text) returns integer
-language sql stable
-as $$ select users.principal_id from sys.database_principals as users where users.name = user_id.name $$;
-
-create function sys.suser_name() returns sys.sysname
-language sql stable
-as $$ select session_user::sys.sysname $$;
-
-create function sys.suser_name(id integer) returns sys.sysname
-language sql stable
-as $$ select logins.name from sys.server_principals as logins where logins.principal_id = id $$;
-
-create function sys.suser_id() returns integer
-language sql stable
-as $$ select oid::integer from pg_catalog.pg_roles where rolname = session_user $$;
-
-create function sys.suser_id(name text) returns integer
-language sql stable
-as $$ select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name $$;
-
-create function sys.suser_sname() returns sys.sysname
-language sql stable
-as $$ select session_user::sys.sysname $$;
-
-create function sys.suser_sname(sid bytea) returns sys.sysname
-language sql stable
-as $$ select logins.name from sys.server_principals as logins where logins.sid = suser_sname.sid $$;
-
-create function sys.original_login() returns sys.sysname
-language sql stable
-as $$ select session_user::sys.sysname $$;
 
 create function sys.is_member(role text) returns integer
 language sql stable
