@@ -51,6 +51,7 @@ OVER_ALL_TABLES = {
         "housekeeping",
         "marks",
         "nodes",
+        "readings",
         "signals",
         "times",
         "trends",

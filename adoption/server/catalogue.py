@@ -62,7 +62,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         unread: list[str] = []
 
         def query(name: str) -> Rows:
-            return _answer(cursor, f"ase_{name}" if is_ase else name, name, unread)
+            return _answer(cursor, "ase" if is_ase else "sql_server", name, unread)
 
         parts = ase.table_parts(query) if is_ase else sql_server.table_parts(query)
         if is_ase:
@@ -177,16 +177,16 @@ def _is_ase(cursor: Any, version: str) -> bool:
     return False
 
 
-def _answer(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[Any, ...]]:
+def _answer(cursor: Any, server: str, name: str, unread: list[str]) -> list[tuple[Any, ...]]:
     try:
-        cursor.execute(sql_file(__file__, file))
+        cursor.execute(sql_file(__file__, f"{server}/{name.replace('left_', 'left/')}"))
         return rows_of(cursor)
     except pymssql.Error as error:
-        if what in _NEEDED or not is_of_server(error):
+        if name in _NEEDED or not is_of_server(error):
             raise
         # servers that resemble SQL Server have other error numbers for missing views
-        if number(error) not in ABSENT or what not in _OPTIONAL:
-            unread.append(f"{what}: {message_of(error)}")
+        if number(error) not in ABSENT or name not in _OPTIONAL:
+            unread.append(f"{name}: {message_of(error)}")
         return []
 
 

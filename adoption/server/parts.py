@@ -10,7 +10,7 @@ from ringlog.adoption.server.objects import Check, OldColumn, Reference
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 Query: TypeAlias = Callable[[str], Rows]
-"""Executes a query of sql/ on the old server, by the name of its file."""
+"""Executes a query of sql/ase or sql/sql_server on the old server, by the name of its file."""
 TableName: TypeAlias = tuple[str, str]
 """owner and name of a table"""
 

@@ -139,7 +139,7 @@ async def post_sign(request: Request) -> Response:
 
 def _has_rows(connection: Connection, table: str, file: str) -> bool:
     named = {"table": sql.Literal(table), "file": sql.Literal(file)}
-    return bool(records(connection, query("iceberg_file", **named)))
+    return bool(records(connection, query("iceberg/file", **named)))
 
 
 def _namespace(request: Request) -> str:
@@ -163,5 +163,5 @@ def _tables(servers: Servers, table: str | None = None) -> Iterator[tuple[Connec
         if isinstance(connection, Refused):
             raise connection
         if records(connection, _PUBLISHED)[0]["published"]:
-            listed = query("iceberg_tables", others=excluded(others), wanted=sql.Literal(table))
+            listed = query("iceberg/tables", others=excluded(others), wanted=sql.Literal(table))
             yield from ((connection, row) for row in records(connection, listed))

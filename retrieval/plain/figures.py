@@ -92,7 +92,7 @@ def _statistics(
     if len(signal.nodes) > 1:
         raise Refused(400, f"signal {signal.name!r} has rows on several servers: request its data")
     text = query(
-        "statistics",
+        "plain/statistics",
         signal=sql.Literal(signal.name),
         start=time_literal(start),
         end=time_literal(end),

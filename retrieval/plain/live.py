@@ -76,7 +76,7 @@ class Live:
                 # the streams of other servers continue
                 continue
             text = query(
-                "since",
+                "plain/since",
                 columns=sql.SQL(", ").join(sql.Identifier("ring", signal.column) for signal in signals),
                 ring=sql.Identifier("online", table),
                 start=time_literal(self._since[table]),

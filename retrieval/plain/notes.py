@@ -31,7 +31,7 @@ def noted(
     schema: pa.Schema, servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime
 ) -> pa.Schema:
     """The schema with `ringlog` in its metadata: the zone, the signals and the marks of the time as JSON."""
-    zone = records(servers.first, query("me"))[0]["timezone"]
+    zone = records(servers.first, query("plain/me"))[0]["timezone"]
     names = [signal.name for signal in signals]
     content = {
         "timezone": zone,

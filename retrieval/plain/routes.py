@@ -95,7 +95,7 @@ async def post_token(request: Request) -> Response:
 
 async def get_me(request: Request) -> Response:
     """The PostgreSQL login of the client, and the facility's time zone."""
-    found = await answer(request, lambda servers: records(servers.first, query("me"))[0])
+    found = await answer(request, lambda servers: records(servers.first, query("plain/me"))[0])
     return json_response(found | {"open": services(request).access.open})
 
 
@@ -206,7 +206,7 @@ async def get_rows(request: Request) -> Response:
         raise Refused(400, "rows are available as csv, arrow or parquet")
 
     def work(servers: Servers) -> Iterator[Part]:
-        text = query("columns", table=sql.Literal(table))
+        text = query("plain/columns", table=sql.Literal(table))
         known = {row["column_name"]: row for row in records(servers.first, text)}
         if not known:
             raise Refused(404, f"there is no table {table[:60]!r}")
@@ -326,7 +326,7 @@ async def get_tables(request: Request) -> Response:
             if isinstance(connection, Refused):
                 away[node] = str(connection)
                 continue
-            there = records(connection, query("tables", others=excluded(others)))
+            there = records(connection, query("plain/tables", others=excluded(others)))
             newest = {}
             of_rows = [table["table_name"] for table in there if table["cycle"] is not None]
             if len(of_rows) < len(there):
@@ -366,7 +366,7 @@ async def get_disk(request: Request) -> Response:
             if isinstance(connection, Refused):
                 away[node] = str(connection)
                 continue
-            logs += records(connection, query("log_sizes", others=excluded(others)))
+            logs += records(connection, query("plain/log_sizes", others=excluded(others)))
             bytes_in_all += records(connection, size)[0]["bytes"]
         logs.sort(key=lambda log: (-log["bytes"], log["table_name"]))
         found = {"logs": logs, "database": bytes_in_all, "free": None, "total": None, "away": away}
@@ -456,6 +456,6 @@ def _of_servers(
     for _, connection, gone in servers.each(table):
         if isinstance(connection, Refused):
             raise connection
-        text = query(name, of_table=sql.Literal(table), others=excluded(gone), **times, **others)
+        text = query(f"plain/{name}", of_table=sql.Literal(table), others=excluded(gone), **times, **others)
         found += records(connection, text)
     return found

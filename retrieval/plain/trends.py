@@ -94,7 +94,7 @@ def _of_summaries(
     connection: Connection, signal: Signal, start: datetime, end: datetime, points: int, spans: Spans | None
 ) -> Trend:
     found = connection.answer(
-        text("get_trend"),
+        text("plain/get_trend"),
         signal.name.encode(),
         *(text_of(microseconds(each)) for each in (start, end)),
         str(points).encode(),

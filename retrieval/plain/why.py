@@ -17,8 +17,8 @@ def why(servers: Servers, name: str, start: datetime, end: datetime) -> list[dic
     """The spans without a reading, each with cause, since, until, rows and evidence. Raises Refused for a
     signal that never existed."""
     times = {"start": time_literal(start), "end": time_literal(end)}
-    text = query("why", signal=sql.Literal(name), **times)
-    nodes = query("nodes_of_signal", signal=sql.Literal(name))
+    text = query("plain/why", signal=sql.Literal(name), **times)
+    nodes = query("plain/nodes_of_signal", signal=sql.Literal(name))
     causes: list[dict[str, Any]] = []
     for row in records(servers.first, nodes):
         node = row["node"]

@@ -1,1 +1,0 @@
-select min("time") as first_time from {log}
