@@ -47,23 +47,17 @@ SUMMARIES = "summary"
 SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
 """schemas of their views, by seconds of a span"""
 
+ROWS = ("online", LOG, LOG_TABLES, RECENT, ARCHIVE)
+"""schemas with a relation of each table that has its rows"""
+OF_SUMMARIES = (SUMMARIES, *SCHEMA_OF_LEVEL.values())
+"""schemas with a relation of each table that has its summaries"""
+READABLE = (*ROWS, *OF_SUMMARIES)
+"""schemas with the relations that readers of a table may read"""
+NAMED_AFTER_TABLES = (*READABLE, "ring", ARCHIVE_FILES, CLOSED)
+"""schemas with relations that are named after their table"""
 SCHEMAS = (
-    "online",
-    LOG,
-    LOG_TABLES,
-    "ring",
-    "ringlog",
-    "parameter",
-    "parameter_history",
-    "parameter_rows",
-    RECENT,
-    SET_ASIDE,
-    CLOSED,
-    ARCHIVE,
-    ARCHIVE_FILES,
-    ICEBERG,
-    SUMMARIES,
-    CAPTURE,
+    *("online", LOG, LOG_TABLES, "ring", "ringlog", "parameter", "parameter_history", "parameter_rows"),
+    *(RECENT, SET_ASIDE, CLOSED, ARCHIVE, ARCHIVE_FILES, ICEBERG, SUMMARIES, CAPTURE),
     *SCHEMA_OF_LEVEL.values(),
 )
 """the facility's; rights in them are granted one by one"""

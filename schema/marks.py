@@ -1,11 +1,11 @@
-"""Marks: notes of people at times of the readings, with every version of each."""
+"""Marks: notes of people at times of the readings, with every version of each. Views: states of the page with
+a name, an owner and a description."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.own_tables import boolean, integer, own_column, own_table, restrict_rows, text, timestamp
 from ringlog.schema.sql_files import sql_file
-from ringlog.schema.views import saved_view
 
 mark = own_table(
     "mark",
@@ -21,6 +21,18 @@ mark = own_table(
     timestamp("made", "when this version was written", default=sa.func.clock_timestamp()),
     sa.Index("mark_time", "time"),
     comment="notes of people, in all versions; nobody deletes them",
+)
+
+saved_view = own_table(
+    "saved_view",
+    text("name", key=True),
+    text("description"),
+    text("state", "the part of the page's address behind #"),
+    own_column(postgresql.ARRAY(sa.TEXT), "signals", "null: readers of any see it", null=True),
+    text("owner", "the login that may change it"),
+    text("program", "as the client reports it"),
+    timestamp("made", "when this state was saved", default=sa.func.clock_timestamp()),
+    comment="states of the page, by name",
 )
 
 

@@ -4,12 +4,11 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import psycopg
 import typer
@@ -48,7 +47,7 @@ app = typer.Typer(
     help="Repeat the experiments of five papers, and compare the results.", no_args_is_help=True
 )
 
-Measurement: TypeAlias = "Callable[[Experiment], Result]"
+Measurement: TypeAlias = "Callable[[Any, Experiment], Result]"
 
 
 FacilityFile = Annotated[
@@ -115,12 +114,8 @@ def normal(
     output: Output = OUTPUT,
 ) -> None:
     """120 users at the normal rate: CPU, load average, I/O (section 6.1, figure 3; the paper: 120 min)."""
-    with _experiment(
-        time, facility, url, reader or "", dsn, data, PYTHON, processes, expect_workers, output
-    ) as run:
-        from ringlog.loadtest.spring8 import experiments
-
-        run(experiments.normal)
+    common = time, facility, url, reader or "", dsn, data, PYTHON, processes, expect_workers, output
+    _run(lambda of, experiment: of.normal(experiment), *common)
 
 
 @app.command("max")
@@ -136,10 +131,8 @@ def highest(
     output: Output = OUTPUT,
 ) -> None:
     """60 writers at the highest rate (section 6.2, table 1; the paper: 120 min)."""
-    with _experiment(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
-        from ringlog.loadtest.spring8 import experiments
-
-        run(experiments.highest)
+    common = time, facility, url, None, dsn, data, clients, processes, expect_workers, output
+    _run(lambda of, experiment: of.highest(experiment), *common)
 
 
 @app.command()
@@ -159,11 +152,9 @@ def columns(
     output: Output = OUTPUT,
 ) -> None:
     """Rows a second against columns of a table, at the highest rate (figure 4)."""
-    with _experiment(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
-        from ringlog.loadtest.spring8 import experiments
-
-        wanted = _widths(widths)
-        run(lambda experiment: experiments.columns(experiment, wanted))
+    wanted = _widths(widths)
+    common = time, facility, url, None, dsn, data, clients, processes, expect_workers, output
+    _run(lambda of, experiment: of.columns(experiment, wanted), *common)
 
 
 @app.command()
@@ -183,13 +174,9 @@ def users(
     output: Output = OUTPUT,
 ) -> None:
     """Increasing numbers of users: Python users at the normal rate, native writers at the highest."""
-    with _experiment(
-        time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
-    ) as run:
-        from ringlog.loadtest.spring8 import experiments
-
-        wanted = numbers("--users", counts)
-        run(lambda experiment: experiments.users(experiment, wanted))
+    wanted = numbers("--users", counts)
+    common = time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
+    _run(lambda of, experiment: of.users(experiment, wanted), *common)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -224,8 +211,8 @@ def locust(
         raise typer.Exit(code)
 
 
-@contextmanager
-def _experiment(
+def _run(
+    measure: Measurement,
     time: str,
     facility: Path,
     url: str | None,
@@ -236,12 +223,13 @@ def _experiment(
     processes: int,
     expect_workers: int | None,
     output: Path,
-) -> Iterator[Callable[[Measurement], None]]:
-    """The environment of an experiment; yields a function that runs one and reports."""
+) -> None:
+    """Runs an experiment of the module `experiments` in its environment, and reports."""
     for package in ("locust", "matplotlib", "pymssql"):
         # found, not imported: importing locust changes Python's sockets
         if find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    from ringlog.loadtest.spring8 import experiments
     from ringlog.loadtest.spring8.scene import Experiment
     from ringlog.loadtest.spring8.swarm import Workers
 
@@ -263,18 +251,15 @@ def _experiment(
             steps=Steps(console),
         )
 
-        def run(measurement: Measurement) -> None:
-            output.mkdir(parents=True, exist_ok=True)
-            result = measurement(experiment)
-            written = write_report_of(output)
-            console.print()
-            for line in summary(result):
-                console.print(line, soft_wrap=True)
-            console.print(f"\nReport: {written}", soft_wrap=True)
-            if not result.good:
-                raise typer.Exit(1)
-
-        yield run
+        output.mkdir(parents=True, exist_ok=True)
+        result = measure(experiments, experiment)
+        written = write_report_of(output)
+        console.print()
+        for line in summary(result):
+            console.print(line, soft_wrap=True)
+        console.print(f"\nReport: {written}", soft_wrap=True)
+        if not result.good:
+            raise typer.Exit(1)
 
 
 def _given(url: str | None, reader: str | None, dsn: str | None) -> Target | None:

@@ -13,17 +13,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, WRITING
-from ringlog.schema.layout import (
-    ARCHIVE,
-    LOG,
-    LOG_TABLES,
-    READER,
-    RECENT,
-    SCHEMA_OF_LEVEL,
-    SUMMARIES,
-    TABLE_READER,
-    TABLE_WRITER,
-)
+from ringlog.schema.layout import READABLE, READER, TABLE_READER, TABLE_WRITER
 from ringlog.schema.sql_files import sql_file
 
 _HELD = """
@@ -33,8 +23,6 @@ select login, role, table_name from ringlog.group_right join ringlog.table_group
 """
 
 _OBJECTS = sql_file(__file__, "objects_of_tables")
-
-_SCHEMAS = ("online", LOG, LOG_TABLES, RECENT, ARCHIVE, SUMMARIES, *SCHEMA_OF_LEVEL.values())
 
 _KINDS = [
     *((TABLE_WRITER, OF_A_TABLE[file]) for file in (*WRITING, "last")),
@@ -206,5 +194,5 @@ def _parameters(tables: Iterable[str]) -> dict[str, Any]:
         "patterns": [pattern for _, pattern in _KINDS],
         "reader": TABLE_READER,
         "writer": TABLE_WRITER,
-        "schemas": [*_SCHEMAS],
+        "schemas": [*READABLE],
     }

@@ -15,17 +15,7 @@ from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing.obstacles import Obstacle, as_owner
-from ringlog.schema.layout import (
-    ARCHIVE,
-    ARCHIVE_FILES,
-    CLOSED,
-    LOG,
-    LOG_TABLES,
-    READER,
-    RECENT,
-    SCHEMA_OF_LEVEL,
-    SUMMARIES,
-)
+from ringlog.schema.layout import CLOSED, LOG, LOG_TABLES, NAMED_AFTER_TABLES, READER, RECENT
 from ringlog.schema.own_tables import own_table, text, timestamp
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.relations.tables import Columns, stored_columns
@@ -38,11 +28,6 @@ former_table = own_table(
     text("table_name", "its name now"),
     timestamp("renamed", default=sa.func.now()),
     comment="names that tables had before",
-)
-
-_STORED = (
-    *("online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES, CLOSED, SUMMARIES),
-    *SCHEMA_OF_LEVEL.values(),
 )
 
 
@@ -139,7 +124,7 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
         # its own name again
         for schema in ("online", "log"):
             do("drop view if exists {}", sql.Identifier(schema, new))
-    values = {"old": old, "schemas": [*_STORED]}
+    values = {"old": old, "schemas": [*NAMED_AFTER_TABLES]}
     named = sa.text(sql_file(__file__, "renamed_relations"))
     relations = connection.execute(named, values).all()
     kinds = {"r": "table", "p": "table", "v": "view", "S": "sequence", "i": "index", "f": "foreign table"}

@@ -20,18 +20,7 @@ from ringlog.schema.installing import made, renaming
 from ringlog.schema.installing.install import Part
 from ringlog.schema.installing.made import Before
 from ringlog.schema.installing.obstacles import Obstacle
-from ringlog.schema.layout import (
-    ARCHIVE,
-    CLOSED,
-    GATEWAY,
-    LOG,
-    LOG_TABLES,
-    READER,
-    RECENT,
-    SCHEMA_OF_LEVEL,
-    SUMMARIES,
-    WRITER,
-)
+from ringlog.schema.layout import CLOSED, GATEWAY, LOG, LOG_TABLES, READABLE, READER, WRITER
 from ringlog.schema.moving.elsewhere import signal_elsewhere
 from ringlog.schema.own_tables import smallint, text
 from ringlog.schema.relations import sample_tables
@@ -248,7 +237,7 @@ def keep_away(connection: sa.Connection, table: NodeTable) -> list[sql.Identifie
     for each in table.procedures:
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
-    schemas = [*_SCHEMAS, RECENT, ARCHIVE, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
+    schemas = [*READABLE, CLOSED]
     relations = catalogue.relations(connection, schemas, [table.table])
     readable = [sql.Identifier(*name) for name, kind in relations.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")

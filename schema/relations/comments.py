@@ -13,17 +13,14 @@ from psycopg import sql
 
 from ringlog.schema.change import run
 from ringlog.schema.layout import (
-    ARCHIVE,
     ARCHIVE_FILES,
     CLOSED,
     ICEBERG,
-    LOG,
-    LOG_TABLES,
-    RECENT,
+    OF_SUMMARIES,
+    ROWS,
     SCHEMA_OF_LEVEL,
     SCHEMAS,
     SET_ASIDE,
-    SUMMARIES,
 )
 from ringlog.schema.sql_files import sql_file
 
@@ -44,8 +41,8 @@ def bring_up_to_date(connection: sa.Connection) -> None:
     schemas = [schema for schema in SCHEMAS if schema not in (SET_ASIDE, CLOSED, ICEBERG)]
     values = {
         "schemas": schemas,
-        "rows": ["online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES],
-        "summaries": [SUMMARIES, *SCHEMA_OF_LEVEL.values()],
+        "rows": [*ROWS, "ring", ARCHIVE_FILES],
+        "summaries": [*OF_SUMMARIES],
     }
     literals = {name: sql.Literal(value) for name, value in values.items()}
     literals |= {name: sql.Literal(json.dumps(value)) for name, value in texts().items()}

@@ -61,6 +61,69 @@ class Wide(Enum):
     LINEAR = "linear"
 
 
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        show_default="a name of the signal and the time",
+        help="Ends in .csv, .parquet, .h5, .mat or .xlsx; or a folder.",
+    ),
+]
+Points = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        show_default=False,
+        help=("Write a trend with this number of points. Default: all samples."),
+    ),
+]
+Aligned = Annotated[
+    Wide | None,
+    typer.Option(
+        show_default=False,
+        help="A column for each signal: its last value, the mean of a step, or the line between samples.",
+    ),
+]
+Step = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        show_default="the times of all samples",
+        help="Rows of --wide at the multiples of this: 0.5, 10s, 5m, 1h.",
+    ),
+]
+While = Annotated[
+    str | None,
+    typer.Option(
+        "--while",
+        metavar="CONDITION",
+        show_default=False,
+        help="Only times in which this holds, as: \"SR:CURRENT > 10 and SR:MODE = 'user'\".",
+    ),
+]
+Gap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        show_default="to the next one",
+        help="The longest time for which a value is held, as 10s, for --while and --wide.",
+    ),
+]
+Statistics = Annotated[
+    bool, typer.Option("--statistics", help="Write a row of figures for each signal: n, min, max, mean …")
+]
+Weighted = Annotated[
+    bool, typer.Option("--weighted", help="With --statistics: the mean weighted by duration, too.")
+]
+Files = Annotated[
+    Form | None, typer.Option("--format", show_default="as FILE ends, else csv", help="The kind of file.")
+]
+Comments = Annotated[
+    bool, typer.Option("--comments", help="Begin CSV with lines of units, descriptions and the zone.")
+]
+
 _NEEDED = {
     Form.HDF5: ("pyarrow", "h5py"),
     Form.MATLAB: ("pyarrow", "scipy"),
@@ -70,70 +133,18 @@ _NEEDED = {
 
 def export(
     signals: Names,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            show_default="a name of the signal and the time",
-            help="Ends in .csv, .parquet, .h5, .mat or .xlsx; or a folder.",
-        ),
-    ] = None,
+    output: Output = None,
     start: Start = "now-1h",
     end: End = "now",
-    points: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            show_default=False,
-            help=("Write a trend with this number of points. Default: all samples."),
-        ),
-    ] = None,
-    wide: Annotated[
-        Wide | None,
-        typer.Option(
-            show_default=False,
-            help="A column for each signal: its last value, the mean of a step, or the line between samples.",
-        ),
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            show_default="the times of all samples",
-            help="Rows of --wide at the multiples of this: 0.5, 10s, 5m, 1h.",
-        ),
-    ] = None,
-    condition: Annotated[
-        str | None,
-        typer.Option(
-            "--while",
-            metavar="CONDITION",
-            show_default=False,
-            help="Only times in which this holds, as: \"SR:CURRENT > 10 and SR:MODE = 'user'\".",
-        ),
-    ] = None,
-    gap: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            show_default="to the next one",
-            help="The longest time for which a value is held, as 10s, for --while and --wide.",
-        ),
-    ] = None,
-    statistics: Annotated[
-        bool, typer.Option("--statistics", help="Write a row of figures for each signal: n, min, max, mean …")
-    ] = False,
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="With --statistics: the mean weighted by duration, too.")
-    ] = False,
-    form: Annotated[
-        Form | None, typer.Option("--format", show_default="as FILE ends, else csv", help="The kind of file.")
-    ] = None,
-    comments: Annotated[
-        bool, typer.Option("--comments", help="Begin CSV with lines of units, descriptions and the zone.")
-    ] = False,
+    points: Points = None,
+    wide: Aligned = None,
+    step: Step = None,
+    condition: While = None,
+    gap: Gap = None,
+    statistics: Statistics = False,
+    weighted: Weighted = False,
+    form: Files = None,
+    comments: Comments = False,
     server: Url = "http://127.0.0.1:8080",
 ) -> None:
     """Write samples or trends of signals to a file: CSV, Parquet, HDF5, MATLAB or Excel."""
