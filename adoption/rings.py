@@ -326,11 +326,11 @@ def _log_of(
         return None, []
     (log,) = own or alike
     there = f"{log.database}.." if log.database != table.database else ""
-    lacks = "" if log.column(seq_no) is not None else f"no {seq_no}, the number of the ring's row"
-    if odd := lacks or _beside(log, table):
+    missing = "" if log.column(seq_no) is not None else f"no {seq_no}, the number of the ring's row"
+    if odd := missing or _beside(log, table):
         return None, [
             f"table {there}{log.name} could be the log of {table.name}, but has {odd}: it stays a site table"
-            + ("" if lacks else " (by --rules it is the log, without that)")
+            + ("" if missing else " (by --rules it is the log, without that)")
         ]
     return log, [f"ring {table.name}: its log is taken to be {there}{log.name}"] if there else []
 

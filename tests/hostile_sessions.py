@@ -20,8 +20,8 @@ LOOPS = (
     # one variable, many of them, a value at once
     f"declare @a varchar(max) = {BIG.format(1000)} while 1 = 1 set @a = @a + @a",
     "declare "
-    + ", ".join(f"@v{place} varchar(max)" for place in range(200))
-    + "".join(f" set @v{place} = {BIG.format(1_000_000)}" for place in range(200)),
+    + ", ".join(f"@v{index} varchar(max)" for index in range(200))
+    + "".join(f" set @v{index} = {BIG.format(1_000_000)}" for index in range(200)),
     f"declare @a varchar(max) set @a = {BIG.format(600_000_000)}",
     f"select {BIG.format(300_000_000)}",
     f"select len({BIG.format(900_000_000)})",
@@ -63,8 +63,8 @@ def attack(
     writes."""
     seen, stop = Seen(), threading.Event()
     threads = [
-        threading.Thread(target=_loop, args=(server, server.reader, place, seen, stop))
-        for place in range(sessions)
+        threading.Thread(target=_loop, args=(server, server.reader, index, seen, stop))
+        for index in range(sessions)
     ]
     threads += [threading.Thread(target=_put, args=(server, put, seen, stop))]
     for thread in threads:
@@ -87,14 +87,14 @@ def attack(
     return seen
 
 
-def _loop(server: RunningServer, login: Login, place: int, seen: Seen, stop: threading.Event) -> None:
+def _loop(server: RunningServer, login: Login, index: int, seen: Seen, stop: threading.Event) -> None:
     while not stop.is_set():
         with suppress(*ERRORS), server.connect(login.user, login.password, timeout=15) as connection:
             while not stop.is_set():
-                place += 1
+                index += 1
                 try:
                     cursor = connection.cursor()
-                    cursor.execute(LOOPS[place % len(LOOPS)])
+                    cursor.execute(LOOPS[index % len(LOOPS)])
                     while cursor.nextset():
                         pass
                     seen.numbers[0] += 1

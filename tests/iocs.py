@@ -112,9 +112,9 @@ class Ioc:
 
     def _runs(self) -> bool:
         assert self.process is not None
-        said = self.log.read_text(errors="replace")
-        assert self.process.poll() is None, said
-        return "IOC Running" in said
+        output = self.log.read_text(errors="replace")
+        assert self.process.poll() is None, output
+        return "IOC Running" in output
 
     def kill(self) -> None:
         assert self.process is not None
@@ -129,19 +129,19 @@ class Loader:
     process: "subprocess.Popen[bytes]"
     log: Path
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(errors="replace")
 
     def is_running(self) -> bool:
-        assert self.process.poll() is None, self.said()
+        assert self.process.poll() is None, self.output()
         return True
 
     def stop(self) -> str:
         """Ends it; returns its output."""
         self.process.terminate()
         self.process.wait(PATIENCE)
-        assert self.process.returncode == 0, self.said()
-        return self.said()
+        assert self.process.returncode == 0, self.output()
+        return self.output()
 
 
 class Programs:

@@ -10,8 +10,8 @@ class Deaths:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: Iterable[tuple[object, str]]) -> None:
         self.left = 0
-        for place, name in steps:
-            monkeypatch.setattr(place, name, self._killing(getattr(place, name)))
+        for target, name in steps:
+            monkeypatch.setattr(target, name, self._killing(getattr(target, name)))
 
     def _killing(self, work: Callable[..., object]) -> Callable[..., object]:
         def step(*values: object, **named: object) -> object:
@@ -28,9 +28,9 @@ def killed_around(
 ) -> Iterator[str]:
     """Runs the work for each of its steps twice: it dies before the step, and after it. Yields the step after
     each death."""
-    for place, name in steps:
+    for target, name in steps:
         for after in (False, True):
-            work = getattr(place, name)
+            work = getattr(target, name)
 
             def killed(
                 *values: object, work: Callable[..., object] = work, after: bool = after, **named: object
@@ -40,7 +40,7 @@ def killed_around(
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patched:
-                patched.setattr(place, name, killed)
+                patched.setattr(target, name, killed)
                 with pytest.raises(KeyboardInterrupt):
                     run()
             yield name

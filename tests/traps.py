@@ -226,7 +226,7 @@ def statements(connection: psycopg.Connection[Any]) -> list[str]:
                         f" initcond = '{{}}', finalfunc = {SITE}.\"final_{number}_{name}\");"
                     )
                     continue
-                values = ", ".join(f"${place}{_as(of, catalogue)}" for place, of in enumerate(form, 1))
+                values = ", ".join(f"${position}{_as(of, catalogue)}" for position, of in enumerate(form, 1))
                 function(name, taken, own, many, f'{schema}."{name}"({values})')
     known = {(name, left, right) for name, left, right, _ in catalogue.operators}
     for name, left, right, result in catalogue.operators:
@@ -238,7 +238,7 @@ def statements(connection: psycopg.Connection[Any]) -> list[str]:
                 continue
             known.add(key)
             trap = f"operator_{next(numbers)}"
-            operands = [f"${place}{_as(of, catalogue)}" for place, of in enumerate(declared, 1)]
+            operands = [f"${position}{_as(of, catalogue)}" for position, of in enumerate(declared, 1)]
             symbol = f" operator(pg_catalog.{name}) "
             value = symbol.join(operands) if left is not None else symbol + operands[0]
             function(trap, taken, own, False, value)

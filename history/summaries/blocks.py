@@ -83,8 +83,8 @@ def store(
                     array if any_there else _NULL for array, any_there in zip(arrays[name], some, strict=True)
                 ]
             there = (stored.n + stored.nans + stored.nulls)[part].any(axis=0)
-            for place in np.flatnonzero(there).tolist():
-                column = columns[place]
+            for index in np.flatnonzero(there).tolist():
+                column = columns[index]
                 encoded = column.encode()
                 copy.write(
                     b"".join(
@@ -93,7 +93,7 @@ def store(
                             b"\0\0\0\4" + level.to_bytes(4),
                             len(encoded).to_bytes(4) + encoded,
                             b"\0\0\0\x08" + begins.to_bytes(8, signed=True),
-                            *(arrays[what][place] for what in NAMES),
+                            *(arrays[what][index] for what in NAMES),
                         )
                     )
                 )

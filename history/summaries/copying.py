@@ -111,13 +111,13 @@ def _of_any_length(
     lengths = np.lib.stride_tricks.sliding_window_view(octets, 4)
     # the length of a row is known only after its values; a null is shorter than other values
     starts = []
-    place = _HEADER
-    while place < len(content) - _TRAILER:
-        starts.append(place)
-        place += 2
+    offset = _HEADER
+    while offset < len(content) - _TRAILER:
+        starts.append(offset)
+        offset += 2
         for _ in formats:
-            length = int.from_bytes(content[place : place + 4], signed=True)
-            place += 4 + max(length, 0)
+            length = int.from_bytes(content[offset : offset + 4], signed=True)
+            offset += 4 + max(length, 0)
     position = np.array(starts, np.int64) + 2
     times = np.empty(len(starts), np.int64)
     values = np.full((len(starts), len(formats) - 1), np.nan)

@@ -283,8 +283,8 @@ def _scalars(table: SummaryTable, batch: "pa.RecordBatch") -> waveforms.Scalars:
     """The summarised values of a batch's rows, and the mask of the nulls."""
     if not table.waveforms and not any(batch[name].null_count for name in table.numbers):
         numbers = np.empty((batch.num_rows, len(table.numbers)), order="F")
-        for place, name in enumerate(table.numbers):
-            numbers[:, place] = batch[name].to_numpy(zero_copy_only=False)
+        for index, name in enumerate(table.numbers):
+            numbers[:, index] = batch[name].to_numpy(zero_copy_only=False)
         return numbers, np.zeros(numbers.shape, bool)
     columns = [batch[name].cast("float64", safe=False) for name in table.numbers]
     values = [column.to_numpy(zero_copy_only=False)[:, None] for column in columns]

@@ -92,8 +92,8 @@ def spans_of(parts: Iterable[Samples], signals: Sequence[int], level: int) -> tu
     rows = 0
     made: list[Spans] = []
     for part in parts:
-        place = np.searchsorted(signals, part.number)
-        key = place * _PLACE + part.times // (level * 1_000_000_000)
+        position = np.searchsorted(signals, part.number)
+        key = position * _PLACE + part.times // (level * 1_000_000_000)
         if len(key):
             no = np.zeros(len(key), np.bool_)
             figures = np.column_stack([part.values, part.severities])
@@ -130,7 +130,7 @@ def without_alarms(spans: Spans) -> Spans:
 
 def _spread(spans: Spans, signals: int) -> Spans:
     """Spans of a value and a severity, each of one signal, as spans of all signals."""
-    place, number = np.divmod(spans.numbers, _PLACE)
+    position, number = np.divmod(spans.numbers, _PLACE)
     numbers, row = np.unique(number, return_inverse=True)
     shape = len(numbers), 2 * signals
     figures: dict[str, Any] = {
@@ -139,7 +139,7 @@ def _spread(spans: Spans, signals: int) -> Spans:
     }
     for name, values in figures.items():
         for column in (0, 1):
-            values[row, place + column * signals] = getattr(spans, name)[:, column]
+            values[row, position + column * signals] = getattr(spans, name)[:, column]
     return Spans(numbers, **figures)
 
 

@@ -97,8 +97,8 @@ class SummaryTable:
         of_all: set[int] = set()
         for number, column in marks:
             (of_all if column is None else of_signal.setdefault(int(column), set())).add(number)
-        for place in range(0, len(self.signals), SIGNALS):
-            yield (replace(self, signals=self.signals[place : place + SIGNALS]), unique(of_all), True)
+        for first in range(0, len(self.signals), SIGNALS):
+            yield (replace(self, signals=self.signals[first : first + SIGNALS]), unique(of_all), True)
         together: dict[frozenset[int], list[int]] = {}
         for signal in sorted({*of_signal} & {*self.signals}):
             together.setdefault(frozenset(of_signal[signal]), []).append(signal)

@@ -154,12 +154,12 @@ def _run(given: argparse.Namespace) -> None:
         owner = Account(entry.pw_uid, entry.pw_gid)
         places = range(1 + given.standbys)
         groups = [
-            stack.enter_context(hierarchy.group(f"ringlog-{os.getpid()}-{place}", given.cores))
-            for place in places
+            stack.enter_context(hierarchy.group(f"ringlog-{os.getpid()}-{index}", given.cores))
+            for index in places
         ]
         primary, *standbys = servers = [
             Postgres(programs, owner, stack.enter_context(new_folder(own, owner)), free_port())
-            for own in (folder / f"server{place}" for place in places)
+            for own in (folder / f"server{index}" for index in places)
         ]
         primary.make()
         postmasters = [stack.enter_context(primary.running())]
@@ -278,11 +278,11 @@ def _load(
     stop = threading.Event()
     rows, spent = [0] * len(readers), [0.0] * len(readers)
 
-    def read(place: int) -> None:
+    def read(index: int) -> None:
         while not stop.is_set():
-            result = json.loads(readers[place].ask("read"))
-            rows[place] += result["rows"]
-            spent[place] += result["client"]
+            result = json.loads(readers[index].ask("read"))
+            rows[index] += result["rows"]
+            spent[index] += result["client"]
 
     def mark() -> list[float]:
         own = [gateway.cpu_times() for gateway in gateways]
@@ -291,7 +291,7 @@ def _load(
         return [time.monotonic(), used, sum(spent), *servers, *rows]
 
     with ThreadPoolExecutor(len(readers)) as pool:
-        reading = [pool.submit(read, place) for place in range(len(readers))]
+        reading = [pool.submit(read, index) for index in range(len(readers))]
         try:
             time.sleep(_WARM)
             before = mark()

@@ -190,13 +190,13 @@ def test_keys_and_unique_indexes() -> None:
         ("dbo", "t", "once", "d", False, True, False, None, False, None),
     ]
     keys, constraints, indexes = sql_server.indexes(rows)
-    place = ("dbo", "t")
-    assert keys[place] == [("a",), ("b",), ("c", "d")]
-    assert constraints[place] == [OldKey("PK_t", ("a",), True), OldKey("", ("b",))]
-    assert indexes[place] == [OldIndex("once", ("c desc", "d"), True)]
+    table_name = ("dbo", "t")
+    assert keys[table_name] == [("a",), ("b",), ("c", "d")]
+    assert constraints[table_name] == [OldKey("PK_t", ("a",), True), OldKey("", ("b",))]
+    assert indexes[table_name] == [OldIndex("once", ("c desc", "d"), True)]
     columns = tuple(column(name) for name in "abcd")
     tables = [
-        OldTable("t", columns, (), 0, constraints=tuple(constraints[place])),
+        OldTable("t", columns, (), 0, constraints=tuple(constraints[table_name])),
         # its key has the name of a table, and of another key
         OldTable("u", columns, (), 0, constraints=(OldKey("T", ("a",), True), OldKey("pk_T", ("b",)))),
     ]
@@ -313,7 +313,7 @@ def test_identities_of_ase_continue_after_the_last_one() -> None:
     parts = ase.table_parts(asking(columns=rows))
     cursor = Identities("5000002", None)
     ase.add_last_identities(cursor, parts)
-    assert [parts.columns[place][0].last for place in parts.columns] == [5_000_001, None, None]
+    assert [parts.columns[table_name][0].last for table_name in parts.columns] == [5_000_001, None, None]
     assert cursor.asked == [
         "select convert(varchar(40), next_identity('t'))",
         "select convert(varchar(40), next_identity('fred.u'))",

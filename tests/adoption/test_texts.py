@@ -106,16 +106,16 @@ def test_tables_of_ase() -> None:
         "references": [("dbo", "titles", "fk", "fred", "prices", "price", "amount", *[None] * 14)],
     }
     parts = ase.table_parts(lambda name: rows.get(name, []))  # type: ignore[arg-type, return-value]
-    place = ("dbo", "titles")
-    identifier, price, number = parts.columns[place]
+    table_name = ("dbo", "titles")
+    identifier, price, number = parts.columns[table_name]
     assert (price.type, price.default, price.nullable) == ("money", "$0", True)
     assert (number.declared, number.identity) == ("numeric(6, 0)", (1, 1))
     assert identifier.declared == "varchar(6)"
-    assert parts.checks[place] == [
+    assert parts.checks[table_name] == [
         Check("positive", "price >= 0"),
         Check("idrule_id", "id like 'BU%' or id = '@id'"),
     ]
-    assert parts.references[place] == [Reference("fk", ("price",), "prices", ("amount",), owner="fred")]
+    assert parts.references[table_name] == [Reference("fk", ("price",), "prices", ("amount",), owner="fred")]
 
 
 def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:

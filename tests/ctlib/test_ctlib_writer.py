@@ -38,7 +38,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @dataclass
-class Place:
+class Served:
     """A server that can be killed and restarted at the same address."""
 
     data: Path
@@ -70,15 +70,15 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def started(temporary_directory: Path) -> Iterator[Place]:
+def started(temporary_directory: Path) -> Iterator[Served]:
     data, port = temporary_directory / "ctlib", free_port()
     with ExitStack() as stack:
         server = stack.enter_context(serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY))
-        yield Place(data, port, server, stack)
+        yield Served(data, port, server, stack)
 
 
 @pytest.fixture
-def place(started: Place) -> Place:
+def served(started: Served) -> Served:
     """The server, with empty tables."""
     started.empty()
     return started
@@ -133,9 +133,9 @@ def writers(program: Path, port: int, login: Login, folder: Path, *options: str)
         yield running
 
 
-def check(place: Place, table: str, counts: dict[str, Any]) -> None:
+def check(served: Served, table: str, counts: dict[str, Any]) -> None:
     """Each row that was produced is in the log once, with its values; nothing else is."""
-    rows = place.rows(table)
+    rows = served.rows(table)
     assert counts["produced"] == counts["stored"] == len(rows)
     assert counts["refused"] == counts["waiting"] == 0
     # the ring has room for all of them, so each has a seq_no of its own
@@ -144,13 +144,13 @@ def check(place: Place, table: str, counts: dict[str, Any]) -> None:
         assert values == [column + seq_no / 4096 for column in range(len(COLUMNS))]
 
 
-def test_kill_9_of_the_gateway(program: Path, place: Place, tmp_path: Path) -> None:
-    with writers(program, place.port, place.server.writer, tmp_path, "-c", "0.01") as running:
+def test_kill_9_of_the_gateway(program: Path, served: Served, tmp_path: Path) -> None:
+    with writers(program, served.port, served.server.writer, tmp_path, "-c", "0.01") as running:
         for one in running:
             one.wait_for(30)
-        place.kill()
+        served.kill()
         sleep(0.5)
-        place.start()
+        served.start()
         for one in running:
             one.wait_for(100)
             counts = one.end()
@@ -158,15 +158,15 @@ def test_kill_9_of_the_gateway(program: Path, place: Place, tmp_path: Path) -> N
             assert counts["repeated"] >= 1
             # the rows that the process could not read while it waited
             assert counts["missed"] > 10
-            check(place, one.table, counts)
+            check(served, one.table, counts)
 
 
 @pytest.mark.long
-def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
-    proxy = Proxy(place.port)
+def test_cut_connections(program: Path, served: Served, tmp_path: Path) -> None:
+    proxy = Proxy(served.port)
     words = ("-c", "0", "-n", "1500")
     cuts = 0
-    with writers(program, proxy.port, place.server.writer, tmp_path, *words) as running:
+    with writers(program, proxy.port, served.server.writer, tmp_path, *words) as running:
         while any(one.process.poll() is None for one in running):
             # longer and longer, so that also a slow machine has time for rows between them
             sleep(random.uniform(0.02, 0.3) * (1 + cuts / 50))
@@ -177,50 +177,50 @@ def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
             assert counts["produced"] == 1500
             assert counts["logins"] > 3
             assert counts["repeated"] >= counts["logins"] - 2
-            check(place, one.table, counts)
+            check(served, one.table, counts)
 
 
-def test_a_server_that_does_not_answer(program: Path, place: Place, tmp_path: Path) -> None:
-    with writers(program, place.port, place.server.writer, tmp_path, "-c", "0.05", "-t", "1") as running:
+def test_a_server_that_does_not_answer(program: Path, served: Served, tmp_path: Path) -> None:
+    with writers(program, served.port, served.server.writer, tmp_path, "-c", "0.05", "-t", "1") as running:
         for one in running:
             one.wait_for(5)
-        place.server.process.send_signal(signal.SIGSTOP)
+        served.server.process.send_signal(signal.SIGSTOP)
         for one in running:
             # it has waited long enough
             wait_until(one.errors.read_text)
-        place.server.process.send_signal(signal.SIGCONT)
+        served.server.process.send_signal(signal.SIGCONT)
         for one in running:
             one.wait_for(20)
             counts = one.end()
             assert counts["logins"] >= 2
-            check(place, one.table, counts)
+            check(served, one.table, counts)
 
 
 def put(
-    program: Path, place: Place, *arguments: str, count: int = 1, login: Login | None = None
+    program: Path, served: Served, *arguments: str, count: int = 1, login: Login | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Runs a writer of this many rows to its end; the arguments are those after the user."""
-    one = login or place.server.writer
+    one = login or served.server.writer
     options = ("-c", "0", "-n", str(count))
-    words = (*options, f"127.0.0.1:{place.port}", one.user, *arguments)
+    words = (*options, f"127.0.0.1:{served.port}", one.user, *arguments)
     return run(program, *words, stdin=f"{one.password}\n")
 
 
-def test_it_goes_on_where_the_ring_ends(program: Path, place: Place) -> None:
+def test_it_goes_on_where_the_ring_ends(program: Path, served: Served) -> None:
     for _ in range(2):
-        done = put(program, place, "small", "5", "current", count=3)
+        done = put(program, served, "small", "5", "current", count=3)
         assert done.returncode == 0, done.stderr
-    assert [row[0] for row in place.rows("small")] == [1, 2, 3, 4, 5, 1]
+    assert [row[0] for row in served.rows("small")] == [1, 2, 3, 4, 5, 1]
 
 
-def test_a_row_that_is_refused_is_counted(program: Path, place: Place) -> None:
+def test_a_row_that_is_refused_is_counted(program: Path, served: Served) -> None:
     # the ring has five rows
-    done = put(program, place, "small", "10", "current", count=7)
+    done = put(program, served, "small", "10", "current", count=7)
     assert done.returncode == 1
     counts = json.loads(done.stdout.splitlines()[-1])
     assert (counts["produced"], counts["stored"], counts["refused"]) == (7, 5, 2)
     assert done.stderr.count("error 547") == 2
-    assert len(place.rows("small")) == 5
+    assert len(served.rows("small")) == 5
 
 
 @pytest.mark.parametrize(
@@ -228,46 +228,48 @@ def test_a_row_that_is_refused_is_counted(program: Path, place: Place) -> None:
     [(("small", "5", "voltage"), "error 8145"), (("none", "5", "current"), "error 2812")],
 )
 def test_calls_that_can_never_succeed_are_given_up(
-    program: Path, place: Place, arguments: tuple[str, ...], error: str
+    program: Path, served: Served, arguments: tuple[str, ...], error: str
 ) -> None:
-    done = put(program, place, *arguments)
+    done = put(program, served, *arguments)
     assert done.returncode == 1
     assert error in done.stderr
-    assert not place.rows("small")
+    assert not served.rows("small")
 
 
-def test_logins_that_may_not(program: Path, place: Place) -> None:
-    reader = put(program, place, "small", "5", "current", login=place.server.reader)
+def test_logins_that_may_not(program: Path, served: Served) -> None:
+    reader = put(program, served, "small", "5", "current", login=served.server.reader)
     assert reader.returncode == 1
     assert "error 229" in reader.stderr
-    wrong = put(program, place, "small", "5", "current", login=Login(place.server.writer.user, "no-such"))
+    wrong = put(program, served, "small", "5", "current", login=Login(served.server.writer.user, "no-such"))
     assert wrong.returncode == 1
     assert "Login failed" in wrong.stderr
     assert "no-such" not in wrong.stderr + wrong.stdout
-    assert not place.rows("small")
+    assert not served.rows("small")
 
 
-def test_a_password_file_is_the_owners_alone(program: Path, place: Place, tmp_path: Path) -> None:
+def test_a_password_file_is_the_owners_alone(program: Path, served: Served, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("secret\n")
     file.chmod(0o644)
-    address = f"127.0.0.1:{place.port}"
-    done = run(program, "-P", file, address, place.server.writer.user, "small", "5", "current")
+    address = f"127.0.0.1:{served.port}"
+    done = run(program, "-P", file, address, served.server.writer.user, "small", "5", "current")
     assert done.returncode == 2
     assert "may be read by others" in done.stderr
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
-def test_a_waveform_goes_as_packed_binary(program: Path, place: Place, tmp_path: Path, version: str) -> None:
+def test_a_waveform_goes_as_packed_binary(
+    program: Path, served: Served, tmp_path: Path, version: str
+) -> None:
     password = tmp_path / "password"
     password.touch(0o600)
-    password.write_text(f"{place.server.writer.password}\n")
+    password.write_text(f"{served.server.writer.password}\n")
     points = 20_000
     command = (program, "-v", version, "-P", password, "-a", points, "-n", 3, "-c", 0.01)
-    server = (f"127.0.0.1:{place.port}", place.server.writer.user, "scope", 5, "trace")
+    server = (f"127.0.0.1:{served.port}", served.server.writer.user, "scope", 5, "trace")
     done = run(*map(str, (*command, *server)))
     assert done.returncode == 0, done.stderr
-    rows = place.rows("scope")[-3:]
+    rows = served.rows("scope")[-3:]
     assert len(rows) == 3
     for seq_no, _, trace in rows:
         assert trace == [seq_no + point / 4096 for point in range(points)]

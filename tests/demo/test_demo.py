@@ -23,46 +23,46 @@ def test_the_demo_reports_its_results_and_gives_the_address_of_the_page(tmp_path
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as demo:
         assert demo.stdout is not None
-        said = ""
+        output = ""
         try:
             for line in demo.stdout:
-                said += line
-                if said.count("ringlog.clients") == 2:
+                output += line
+                if output.count("ringlog.clients") == 2:
                     break
             processes = psutil.Process(demo.pid).children(recursive=True)
-            demo_said_all_went_well(said)
+            demo_said_all_went_well(output)
             assert (tmp_path / "out" / "trends.png").read_bytes().startswith(PNG)
-            three_lines_work(said)
+            three_lines_work(output)
         finally:
             demo.send_signal(signal.SIGINT)
             rest = demo.stdout.read()
-        assert demo.wait(PATIENCE) == 0, said + rest
+        assert demo.wait(PATIENCE) == 0, output + rest
     assert [process for process in processes if is_alive(process.pid)] == []
-    folder = re.search(r"on (/\S+)/data", said)
+    folder = re.search(r"on (/\S+)/data", output)
     assert folder
     assert not Path(folder[1]).exists()
 
 
-def demo_said_all_went_well(said: str) -> None:
-    sent = re.search(r"(\d+) sent, (\d+) acknowledged", said)
-    assert sent, said
+def demo_said_all_went_well(output: str) -> None:
+    sent = re.search(r"(\d+) sent, (\d+) acknowledged", output)
+    assert sent, output
     # 8 s of three tables, at 10, 5 and 1 rows/s; a busy machine misses some
     assert sent[1] == sent[2]
     assert 0 < int(sent[1]) < 200
-    assert f"{sent[1]} found in the rings" in said
-    assert f"{sent[1]} found in the logs, 0 left out by log policies" in said
-    assert "0 with other values than were sent" in said
-    assert re.search(r"^ +0 lost *$", said, re.MULTILINE), said
-    assert re.search(r"^Data +[01]\.\d\d kB/s in 3 tables", said, re.MULTILINE), said
-    assert re.search(r"^Trip +of the beam at \d\d:\d\d:\d\d: ", said, re.MULTILINE), said
+    assert f"{sent[1]} found in the rings" in output
+    assert f"{sent[1]} found in the logs, 0 left out by log policies" in output
+    assert "0 with other values than were sent" in output
+    assert re.search(r"^ +0 lost *$", output, re.MULTILINE), output
+    assert re.search(r"^Data +[01]\.\d\d kB/s in 3 tables", output, re.MULTILINE), output
+    assert re.search(r"^Trip +of the beam at \d\d:\d\d:\d\d: ", output, re.MULTILINE), output
     for name in ("writes", "reads"):
-        assert re.search(rf"^{name} +\d+ +[\d.]+ ms +[\d.]+ ms +[\d.]+ ms$", said, re.MULTILINE), said
+        assert re.search(rf"^{name} +\d+ +[\d.]+ ms +[\d.]+ ms +[\d.]+ ms$", output, re.MULTILINE), output
     for name in ("PostgreSQL", "gateway and server", "6 clients"):
-        assert re.search(rf"^{name} +[\d.]+ +[\d.]+ %$", said, re.MULTILINE), said
+        assert re.search(rf"^{name} +[\d.]+ +[\d.]+ %$", output, re.MULTILINE), output
 
 
-def three_lines_work(said: str) -> None:
-    lines = [line.strip() for line in said.splitlines()]
+def three_lines_work(output: str) -> None:
+    lines = [line.strip() for line in output.splitlines()]
     tsql, psql, python = lines[-3:]
     # the same lines stand above, for use while the demo runs
     assert lines.count(tsql) == lines.count(psql) == lines.count(python) == 2

@@ -51,9 +51,11 @@ class RawClient:
         room = self.packet_size - HEADER
         parts = [body[at : at + room] for at in range(0, len(body), room)] or [b""]
         return b"".join(
-            struct.pack(">BBHHBB", kind, LAST * (place == len(parts)), len(part) + HEADER, 0, place % 256, 0)
+            struct.pack(
+                ">BBHHBB", kind, LAST * (number == len(parts)), len(part) + HEADER, 0, number % 256, 0
+            )
             + part
-            for place, part in enumerate(parts, 1)
+            for number, part in enumerate(parts, 1)
         )
 
     def send(self, kind: int, body: bytes) -> None:

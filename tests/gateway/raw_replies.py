@@ -94,8 +94,8 @@ def read_reply(raw: bytes, order: Order = LITTLE, columns: Sequence[tuple[str, T
             case 0xD1:
                 reply.rows.append([_read_value(tokens, type) for _, type in formats])
             case 0xD7:
-                for place, (name, type) in enumerate(formats):
-                    reply.outputs[name or str(place)] = _read_value(tokens, type)
+                for index, (name, type) in enumerate(formats):
+                    reply.outputs[name or str(index)] = _read_value(tokens, type)
             case 0x83:
                 body = _Tokens(tokens.take(tokens.number("H")), order)
                 number, _, status = (body.number(code) for code in "iBH")

@@ -249,9 +249,9 @@ def login7(login: Login, *, packet_size: int = 4096, version: int = 0x74000004, 
     fixed = struct.pack("<III", version, packet_size, 7) + struct.pack("<II", 1234, 0)
     fixed += bytes([0xE0, 0x03, 0, 0]) + bytes(8)
     tail = b""
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         raw = text.encode("utf-16-le")
-        if place == 2:
+        if index == 2:
             raw = bytes(((byte << 4 | byte >> 4) & 0xFF) ^ 0xA5 for byte in raw)
         fixed += struct.pack("<HH", 94 + len(tail), len(raw) // 2)
         tail += raw

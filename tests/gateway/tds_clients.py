@@ -176,7 +176,7 @@ class CtClient:
                     answer.columns = [name for name, *_ in value]
                     answer.types = [type for _, type, *_ in value]
                 case "output":
-                    names = [name or str(place) for place, name in enumerate(answer.columns)]
+                    names = [name or str(index) for index, name in enumerate(answer.columns)]
                     answer.outputs |= dict(zip(names, value, strict=True))
                 case "description":
                     answer.description = [(name, type) for name, type in value]

@@ -124,15 +124,15 @@ class Plant:
     ) -> Samples:
         """Read as by HTTP and export: nanoseconds after BEGIN, value, severity."""
         with closing(connect(self.conninfo)) as connection:
-            (place,) = locations(connection, [signal])[signal]
-            batches = [*sampled.read(connection, place, start, end, limit)]
+            (location,) = locations(connection, [signal])[signal]
+            batches = [*sampled.read(connection, location, start, end, limit)]
             assert all(batch.num_rows for batch in batches)
             n = sum(batch.num_rows for batch in batches)
-            assert limit is not None or sampled.count(connection, place, start, end) >= n
+            assert limit is not None or sampled.count(connection, location, start, end) >= n
         return [
             (
                 (row["time"] - BEGIN) // timedelta(microseconds=1) * 1000 + row["nanoseconds"],
-                "NaN" if row[place.column] != row[place.column] else row[place.column],
+                "NaN" if row[location.column] != row[location.column] else row[location.column],
                 row["severity"],
             )
             for batch in batches
@@ -141,8 +141,8 @@ class Plant:
 
     def newest(self, signal: str, before: datetime) -> list[dict[str, Any]]:
         with closing(connect(self.conninfo)) as connection:
-            (place,) = locations(connection, [signal])[signal]
-            found = sampled.newest(connection, place, before)
+            (location,) = locations(connection, [signal])[signal]
+            found = sampled.newest(connection, location, before)
             return [] if found is None else found.to_pylist()
 
     def rows_of_magnet(self) -> Samples:

@@ -137,8 +137,10 @@ def test_damaged_contents_are_refused_or_have_as_many_values() -> None:
     for content, kind in sound:
         for number in range(300):
             octets = bytearray(content)
-            for place in rng.integers(0, min(len(octets), 40 if number % 2 else len(octets)), 1 + number % 3):
-                octets[place] = rng.integers(0, 256)
+            for offset in rng.integers(
+                0, min(len(octets), 40 if number % 2 else len(octets)), 1 + number % 3
+            ):
+                octets[offset] = rng.integers(0, 256)
             damaged = bytes(octets[: len(octets) if number % 4 else rng.integers(0, len(octets))])
             for join in (False, True):
                 try:

@@ -79,12 +79,12 @@ def fill(_: sa.Engine, connection: psycopg.Connection) -> None:
         )
 
     with connection.transaction():
-        put([row for place, row in enumerate(rows) if place not in late])
+        put([row for index, row in enumerate(rows) if index not in late])
         put_samples(samples[:500] + samples[510:])
     summarise(connection.info.dsn, SUMMARISED, enough=1)
     close(connection.info.dsn, pauses=0)
     with connection.transaction():
-        put([row for place, row in enumerate(rows) if place in late])
+        put([row for index, row in enumerate(rows) if index in late])
         put_samples(samples[500:510])
 
 
@@ -146,13 +146,13 @@ class Oracle:
     def compared(self, signal: str, operator: str, value: object, at: Moments, gap: int | None) -> Truth:
         times, values = self.rows[signal]
         wanted = STATES[str(value)] if signal == "SR:STATE" and isinstance(value, str) else value
-        place = np.searchsorted(times, at, side="right") - 1
+        index = np.searchsorted(times, at, side="right") - 1
         of_row = np.array([0 if each is None or each != each else -1 for each in values], np.int8)
         known = of_row != 0
         of_row[known] = np.where(COMPARE[operator](values[known], wanted).astype(bool), 1, -1)
-        truth = np.where(place >= 0, of_row[place], 0)
+        truth = np.where(index >= 0, of_row[index], 0)
         if gap is not None:
-            truth = np.where(at - times[place] < gap, truth, 0)
+            truth = np.where(at - times[index] < gap, truth, 0)
         return truth.astype(np.int8)
 
 
@@ -243,10 +243,10 @@ def test_statistics_of_random_conditions(reading: psycopg.Connection, cases: int
         inside[inside] = truth[np.searchsorted(at, times[inside], side="right") - 1] == 1
         nulls = np.array([value is None for value in values])
         good = numbers[inside & ~np.isnan(numbers)]
-        place = np.searchsorted(times, at, side="right") - 1
-        held = np.where(place >= 0, numbers[place], np.nan)
+        index = np.searchsorted(times, at, side="right") - 1
+        held = np.where(index >= 0, numbers[index], np.nan)
         if gap is not None:
-            held = np.where(at - times[place] < gap, held, np.nan)
+            held = np.where(at - times[index] < gap, held, np.nan)
         seconds = np.diff(np.append(at, end)) / 1e6
         of_mean = (truth == 1) & ~np.isnan(held)
         moment = "'epoch'::timestamptz + %s * interval '1 us'"

@@ -96,11 +96,11 @@ class Site:
                 [json.dumps(each)],
             )
 
-    def stored(self, table: Table, place: str = "weeks") -> list[dict[str, object]]:
+    def stored(self, table: Table, schema: str = "weeks") -> list[dict[str, object]]:
         query = sql.SQL(
             'select to_json(stored.*) from {} as stored where stored."time" is not null'
             ' order by stored."time", stored.seq_no'
-        ).format(sql.Identifier(place, table.name))
+        ).format(sql.Identifier(schema, table.name))
         return [
             each | {"time": datetime.fromisoformat(each["time"]).astimezone(UTC).isoformat()}
             for (each,) in self.connection.execute(query)

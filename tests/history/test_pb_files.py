@@ -158,10 +158,10 @@ def move(
 
 def stored(conninfo: str, name: str) -> list[Sample]:
     with closing(connect(conninfo)) as connection:
-        (place,) = locations(connection, [name])[name]
-        batches = [*sampled.read(connection, place, datetime(2020, 1, 1, tzinfo=UTC), NOW)]
+        (location,) = locations(connection, [name])[name]
+        batches = [*sampled.read(connection, location, datetime(2020, 1, 1, tzinfo=UTC), NOW)]
     return [
-        (nanoseconds(row["time"]) + row["nanoseconds"], row[place.column], row["severity"], row["status"])
+        (nanoseconds(row["time"]) + row["nanoseconds"], row[location.column], row["severity"], row["status"])
         for batch in batches
         for row in batch.to_pylist()
     ]

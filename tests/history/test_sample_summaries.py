@@ -259,17 +259,17 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
         (making_spans, "_make_longer"),
     ]
     for late in (False, True):
-        for place, name in places:
+        for target, name in places:
             if late:
                 plant.put("rare", {len(name) * HOUR + 3: 2.0})
-            work: Callable[..., object] = getattr(place, name)
+            work: Callable[..., object] = getattr(target, name)
 
             def killed(*values: object, work: Callable[..., object] = work, **named: object) -> object:
                 work(*values, **named)
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patched:
-                patched.setattr(place, name, killed)
+                patched.setattr(target, name, killed)
                 with pytest.raises(KeyboardInterrupt):
                     plant.summarise()
             plant.compare()

@@ -59,8 +59,8 @@ class Load:
 
     def end(self) -> tuple[int, str]:
         """Waits until it ends; returns its exit code and output."""
-        said, _ = self.process.communicate(timeout=100)
-        return self.process.returncode, said
+        output, _ = self.process.communicate(timeout=100)
+        return self.process.returncode, output
 
 
 def empty(server: RunningServer, table: str) -> None:

@@ -56,8 +56,8 @@ def backfill(quick_server: RunningServer) -> Backfill:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    said, _ = process.communicate(timeout=100)
-    return process.returncode, said
+    output, _ = process.communicate(timeout=100)
+    return process.returncode, output
 
 
 def rows(server: RunningServer, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -85,8 +85,8 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
         "2011-03-01 09:00:01.250000,,1e308,,,,0,\n"
     )
     (tmp_path / "every_type/2.csv").write_text(head + "2011-03-02T00:00:00Z,-3.4e38,,,,,,\n")
-    code, said = ended(backfill(f"csv:{tmp_path}"))
-    assert (code, said) == (0, "every_type: 3 rows, 3 new, 0 already stored\n")
+    code, output = ended(backfill(f"csv:{tmp_path}"))
+    assert (code, output) == (0, "every_type: 3 rows, 3 new, 0 already stored\n")
     begin = datetime(2011, 3, 1, tzinfo=UTC)
     found = rows(quick_server, "select * from log.every_type where time < '2012-01-01' order by time")
     numbers = {seq_no for seq_no, *_ in found}
@@ -169,10 +169,10 @@ def test_after_kills_no_row_is_repeated_or_lost(
     process = backfill(f"parquet:{tmp_path}")
     with held(quick_server, file, reached):
         process.terminate()
-    code, said = ended(process)
-    assert (code, "the same command continues from there" in said) == (1, True)
-    code, said = ended(backfill(f"parquet:{tmp_path}"))
-    assert code == 0, said
+    code, output = ended(process)
+    assert (code, "the same command continues from there" in output) == (1, True)
+    code, output = ended(backfill(f"parquet:{tmp_path}"))
+    assert code == 0, output
     counts = (
         "select count(*), count(distinct time), min(time), max(time), sum(current_60::float8)"
         " from log.magnet where time < '2013-01-01'"
@@ -201,8 +201,8 @@ def test_the_import_waits_for_a_killed_server(
     for ((pid,),) in (wait_until(lambda: rows(quick_server, ours)) for _ in range(2)):
         rows(quick_server, "select pg_terminate_backend(%s)", pid)
         wait_until(lambda pid=pid: (pid,) not in rows(quick_server, ours))
-    code, said = ended(process)
-    assert code == 0, said
+    code, output = ended(process)
+    assert code == 0, output
     found = rows(
         quick_server,
         "select count(*), count(distinct time) from log.magnet where time >= %s and time < %s",
@@ -232,8 +232,8 @@ def test_rows_that_differ_from_the_log_are_refused_and_reported(
     assert ended(backfill(f"csv:{tmp_path}")) == (0, "beam: 5 rows, 5 new, 0 already stored\n")
     lines[2] = lines[2].replace(",2", ",77")
     file.write_text("time,current\n" + "".join(lines) + "2015-06-01T00:00:09Z,9\n")
-    code, said = ended(backfill(f"csv:{tmp_path}", "--tables", "beam"))
-    assert (code, said) == (1, "beam: 6 rows, 1 new, 4 already stored, 1 refused\n")
+    code, output = ended(backfill(f"csv:{tmp_path}", "--tables", "beam"))
+    assert (code, output) == (1, "beam: 6 rows, 1 new, 4 already stored, 1 refused\n")
     report = ringlog("report", "losses", "--since", "9999w", "--table", "beam", "--data", quick_server.data)
     assert '"current":77' in report.stdout
     assert report.returncode == 1
@@ -246,9 +246,9 @@ def test_a_wrong_row_ends_the_import_after_those_before(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     (tmp_path / "beam.csv").write_text("time,current\n2016-06-01T00:00:00Z,1\n2016-06-01T00:00:01Z,none\n")
-    code, said = ended(backfill(f"csv:{tmp_path}"))
+    code, output = ended(backfill(f"csv:{tmp_path}"))
     assert code == 1
-    assert f"{tmp_path}/beam.csv, row 2: column current: 'none' is not a number" in said
+    assert f"{tmp_path}/beam.csv, row 2: column current: 'none' is not a number" in output
     assert rows(quick_server, "select from log.beam where time between '2016-01-01' and '2017-01-01'") == []
 
 

@@ -203,9 +203,9 @@ def test_a_row_with_an_occupied_place_gets_the_next(
         assert writer.drain(PATIENCE), (writer.error, figures)
     assert (figures.acknowledged, figures.refused) == (9, 0)
     both = [(row[2], row[0]) for row in site.log(begin, begin + timedelta(microseconds=1))]
-    (old, place), (new, other) = sorted(both)
+    (old, seq_no), (new, other) = sorted(both)
     assert (old, new) == (1.0, 2.0)
-    assert other == place % 7 + 1
+    assert other == seq_no % 7 + 1
 
 
 def test_texts_that_the_driver_cannot_send(site: Site) -> None:

@@ -55,8 +55,8 @@ def test_a_signal_to_the_whole_group_ends_writers_cleanly(
     wait_until(lambda: (held := claim()) and held[0])
     told = datetime.now(UTC)
     os.killpg(first.process.pid, signal.SIGTERM)
-    code, said = first.end()
-    assert (code, claim(told)) == (0, (False, "ended", True, True, 0)), said
+    code, printed = first.end()
+    assert (code, claim(told)) == (0, (False, "ended", True, True, 0)), printed
     other = load("--tables", "beam", "--spool", tmp_path / "other")
     wait_until(lambda: (held := claim()) and held[0])
     assert other.stop()[0] == 0
@@ -202,13 +202,13 @@ def test_ringlog_load_names_the_other_writer(
 ) -> None:
     first = load("--tables", "magnet", "--spool", tmp_path / "a")
     wait_for(stored, "magnet", 3)
-    code, said = load("--tables", "magnet", "--spool", tmp_path / "b").end()
+    code, printed = load("--tables", "magnet", "--spool", tmp_path / "b").end()
     assert code == 1
-    assert "ringlog: magnet: table magnet is written by" in said
+    assert "ringlog: magnet: table magnet is written by" in printed
     second = load("--tables", "magnet", "--spool", tmp_path / "b", "--take-over")
-    code, said = first.end()
+    code, printed = first.end()
     assert code == 1
-    assert "another writer has taken the table over" in said
+    assert "another writer has taken the table over" in printed
     assert second.stop()[0] == 0
 
 
@@ -304,8 +304,8 @@ def test_a_refused_writer_gets_the_table_when_the_other_one_has_ended(
         wait_for(stored, "beam", 1)
         before = len(stored("magnet"))
     wait_for(stored, "magnet", before + 3 - len(stored("magnet")))
-    code, said = second.stop()
-    assert code == 0, said
+    code, printed = second.stop()
+    assert code == 0, printed
 
 
 def test_readers_may_not_claim_and_no_login_writes_the_claims(quick_server: RunningServer) -> None:

@@ -27,27 +27,27 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
 
 @pytest.mark.parametrize(("options", "complaint"), cases(__file__, "a_wrong_request_is_refused_in_one_line"))
 def test_a_wrong_request_is_refused_in_one_line(options: list[str], complaint: str) -> None:
-    code, said = refusal(*options)
+    code, output = refusal(*options)
     assert code == 2
-    assert said.startswith(f"ringlog: {complaint}")
-    assert said.count("\n") == 1
+    assert output.startswith(f"ringlog: {complaint}")
+    assert output.count("\n") == 1
 
 
 def test_a_table_without_its_recording_is_refused(tmp_path: Path) -> None:
     (tmp_path / "beam.csv").write_text("time,current\n2026-03-01,1\n2026-03-02,x\n")
-    code, said = refusal("--source", f"csv:{tmp_path}", "--tables", "magnet")
-    assert (code, said) == (2, f"ringlog: --tables: {tmp_path} has no file magnet.csv\n")
-    code, said = refusal("--source", f"csv:{tmp_path}")
+    code, output = refusal("--source", f"csv:{tmp_path}", "--tables", "magnet")
+    assert (code, output) == (2, f"ringlog: --tables: {tmp_path} has no file magnet.csv\n")
+    code, output = refusal("--source", f"csv:{tmp_path}")
     assert code == 2
-    assert said.startswith(f"ringlog: {tmp_path}/beam.csv, line 3: column current: 'x' is not a number")
+    assert output.startswith(f"ringlog: {tmp_path}/beam.csv, line 3: column current: 'x' is not a number")
 
 
 def test_a_missing_password_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
-    code, said = refusal(password=None)
+    code, output = refusal(password=None)
     assert code == 2
-    assert said.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
+    assert output.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
 
 
 def test_an_unreachable_server_is_reported_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
@@ -61,30 +61,30 @@ def test_an_unreachable_server_is_reported_and_waited_for(load: Callable[..., An
         return False
 
     wait_until(keeps_rows)
-    code, said = one.stop()
+    code, output = one.stop()
     assert code == 0
-    assert said.startswith(f"ringlog: {NOWHERE}: Unable to connect")
-    assert "Rows are kept in the spool until the server answers" in said.splitlines()[0]
+    assert output.startswith(f"ringlog: {NOWHERE}: Unable to connect")
+    assert "Rows are kept in the spool until the server answers" in output.splitlines()[0]
     with closing(Spool(spool / "127.0.0.1-1" / "beam.spool", "beam", ["current"], 40)) as kept:
         assert kept.depth >= 5
         assert kept.seq_no is None, "the ring's place is chosen by the server"
 
 
 def test_a_wrong_password_is_refused_and_never_shown(address: Address) -> None:
-    code, said = refusal("--url", str(address), password="not-the-password")
+    code, output = refusal("--url", str(address), password="not-the-password")
     assert code == 1
-    assert said.startswith(f"ringlog: {address}: the server refused the login")
-    assert "not-the-password" not in said
+    assert output.startswith(f"ringlog: {address}: the server refused the login")
+    assert "not-the-password" not in output
 
 
 def test_a_password_in_the_url_is_used_and_never_shown(
     quick_server: RunningServer, load: Callable[..., Any]
 ) -> None:
     url = f"tds://writer:not%2Dthe%2Dpassword@{quick_server.host}:{quick_server.port}"
-    code, said = load("--url", url).end()
+    code, output = load("--url", url).end()
     assert code == 1
-    assert said.endswith("the server refused the login: Login failed for user 'writer'.\n")
-    assert "password" not in said
+    assert output.endswith("the server refused the login: Login failed for user 'writer'.\n")
+    assert "password" not in output
 
 
 def test_a_table_the_server_does_not_have_is_refused(
@@ -92,9 +92,9 @@ def test_a_table_the_server_does_not_have_is_refused(
 ) -> None:
     other = tmp_path / "other.toml"
     other.write_text(FACILITY.read_text().replace('"beam"', '"beem"'))
-    code, said = refusal("--url", str(address), "--facility", other, password=quick_server.writer.password)
+    code, output = refusal("--url", str(address), "--facility", other, password=quick_server.writer.password)
     assert code == 1
-    assert said == "ringlog: error 2812: Could not find stored procedure 'last_beem'.\n"
+    assert output == "ringlog: error 2812: Could not find stored procedure 'last_beem'.\n"
 
 
 def test_a_reader_may_not_write(
@@ -105,10 +105,10 @@ def test_a_reader_may_not_write(
     secret.touch(0o600)
     secret.write_text(quick_server.reader.password + "\n")
     url = f"tds://reader@{quick_server.host}:{quick_server.port}"
-    code, said = load("--url", url, "--password-file", secret, "--tables", "beam,magnet").end()
+    code, output = load("--url", url, "--password-file", secret, "--tables", "beam,magnet").end()
     assert code == 1
     for table in ("beam", "magnet"):
-        assert f"ringlog: {table}: error 229: permission denied for function claim_writer" in said
+        assert f"ringlog: {table}: error 229: permission denied for function claim_writer" in output
     assert (stored("beam"), stored("magnet")) == before
 
 
@@ -118,11 +118,11 @@ def test_a_facility_file_with_other_columns_is_refused(
     before = stored("magnet")
     wider = tmp_path / "wider.toml"
     wider.write_text(FACILITY.read_text().replace("count = 60", "count = 61"))
-    code, said = load("--facility", wider, "--tables", "magnet").end()
+    code, output = load("--facility", wider, "--tables", "magnet").end()
     assert code == 1
     assert (
         "ringlog: magnet: error 8145: @current_61 is not a parameter for procedure put_magnet_claimed."
-        in said
+        in output
     )
     assert stored("magnet") == before
 

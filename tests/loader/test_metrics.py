@@ -58,8 +58,8 @@ def test_one_endpoint_serves_all_writers(
 
     wait_until(wrote)
     wait_until(agree, lambda: counts)
-    code, said = one.stop()
-    assert code == 0, said
+    code, output = one.stop()
+    assert code == 0, output
     written = len(stored("magnet")) - before[1]
     rows = counts["ringlog_writer_acknowledged_rows_total"]
     assert rows["magnet"] <= written
@@ -91,9 +91,9 @@ def test_latencies_are_counted_by_octaves_and_ages_from_the_oldest_row() -> None
 
 def test_an_address_in_use_is_named(load: Callable[..., Any], quick_server: Any) -> None:
     taken = f"{quick_server.host}:{quick_server.port}"
-    code, said = load("--tables", "beam", "--metrics", taken).end()
+    code, output = load("--tables", "beam", "--metrics", taken).end()
     assert code == 1
-    assert f"ringlog: --metrics: cannot listen on {taken}: " in said
+    assert f"ringlog: --metrics: cannot listen on {taken}: " in output
 
 
 # --- notifications of `ringlog load` to systemd ---

@@ -73,8 +73,8 @@ def test_a_function_is_called_once_a_cycle(
     one = load("--tables", "beam", "--source", f"{module}:read")
     wait_until(lambda: len([row for row in stored("beam") if row[1] > begin]) >= 8)
     rows = [row for row in stored("beam") if row[1] > begin]
-    code, said = one.stop()
-    assert code == 0, said
+    code, output = one.stop()
+    assert code == 0, output
     assert [row[2] for row in rows[:6]] == [0.25, 0.5, 1.0, 1.5, 1.75, 2.0]
     distances = [round((b[1] - a[1]).total_seconds(), 3) for a, b in pairwise(rows[:5])]
     # a busy machine has no time for some of the instants
@@ -103,21 +103,21 @@ def test_events_are_reported_at_the_end_to_a_slow_server(
         try:
             one = load("--tables", "beam", "--source", f"{module}:read")
             wait_until(lambda: len([row for row in stored("beam") if row[1] > begin]) >= 4)
-            code, said = one.stop()
+            code, output = one.stop()
             found = connection.execute(
                 "select message from ringlog.event where kind = 'unread' and time > %s", [begin]
             ).fetchall()
         finally:
             connection.execute("drop function ringlog.slow cascade")
-    assert code == 0, said
+    assert code == 0, output
     assert found == [("python:own_daq:read: OSError: the crate does not answer",)]
 
 
 def test_a_generator_returns_rows_with_their_own_times(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, module: str
 ) -> None:
-    code, said = load("--tables", "every_type", "--source", f"{module}:rows").end()
-    assert code == 0, said
+    code, output = load("--tables", "every_type", "--source", f"{module}:rows").end()
+    assert code == 0, output
     rows = [row for row in stored("every_type") if row[1].year == 2019 and row[1].month == 3]
     assert [row[1].microsecond for row in rows] == [*range(50)]
     assert [row[4] for row in rows] == [None if number == 20 else number for number in range(50)]
@@ -139,9 +139,9 @@ def test_a_generator_returns_rows_with_their_own_times(
 def test_sources_without_rows_are_named(
     load: Callable[..., Any], module: str, function: str, complaint: str
 ) -> None:
-    code, said = load("--tables", "beam", "--source", f"{module}:{function}").end()
+    code, output = load("--tables", "beam", "--source", f"{module}:{function}").end()
     assert code == 1
-    assert complaint in said
+    assert complaint in output
 
 
 # --- lines on a socket become rows ---
@@ -155,8 +155,8 @@ def test_lines_are_read_exactly_or_refused_with_the_reason() -> None:
     assert reader.read(b"every_type/real 1.5 1780000000.000001\n") == (0, 1.5, 1_780_000_000_000_001)
     assert reader.read(b"an_int -7 2026-05-28T20:26:40+00:00\n") == (2, -7, 1_780_000_000_000_000)
     before = time.time_ns() // 1000
-    place, reading, stamp = reader.read(b"a_bit -\n")
-    assert (place, reading) == (5, None)
+    seq_no, reading, stamp = reader.read(b"a_bit -\n")
+    assert (seq_no, reading) == (5, None)
     assert before <= stamp <= time.time_ns() // 1000
     for line, complaint in (
         (b"nothing 1\n", "table every_type has no column or signal 'nothing'"),

@@ -61,8 +61,8 @@ def test_a_new_cycle_reaches_running_writers(
     wait_until(lambda: newest("beam", before, 0.1))
     text = file.read_text()
     file.write_text(text.replace("cycle = 0.1\n", "cycle = 0.5\n"))
-    code, said = reload(spool)
-    assert (code, said) == (
+    code, output = reload(spool)
+    assert (code, output) == (
         0, f"ringlog load, process {one.process.pid}: beam: cycle 0.5 s instead of 0.1 s\n",
     )  # fmt: skip
     assert reload(spool)[1].endswith(": nothing has changed\n")
@@ -75,12 +75,12 @@ def test_a_new_cycle_reaches_running_writers(
     wait_until(lambda: newest("beam", back, 0.1))
     # other writers continue as before
     wait_until(lambda: newest("magnet", others, 0.2))
-    code, said = one.stop()
-    assert code == 0, said
-    assert "beam: cycle 0.1 s instead of 0.5 s" in said
-    assert "restarted" not in said
+    code, output = one.stop()
+    assert code == 0, output
+    assert "beam: cycle 0.1 s instead of 0.5 s" in output
+    assert "restarted" not in output
     # no row is omitted between the two cycles; those missed on a busy machine are reported
-    assert all(distance <= 0.6 for distance in cycles(stored("beam")[before:])) or " missed" in said
+    assert all(distance <= 0.6 for distance in cycles(stored("beam")[before:])) or " missed" in output
 
 
 @pytest.mark.long
@@ -95,9 +95,9 @@ def test_changes_that_need_more_than_a_reload_are_named(
         text.replace("count = 60", "count = 61").replace('unit = "mA"', 'unit = "A"')
         + '[[table]]\nname = "new"\nrows = 5\ncycle = 1\n[[table.column]]\nname = "c"\ntype = "real"\n'
     )
-    code, said = reload(spool)
+    code, output = reload(spool)
     assert code == 1
-    lines = [line.partition(": ")[2] for line in said.splitlines()]
+    lines = [line.partition(": ")[2] for line in output.splitlines()]
     assert lines == [
         "beam: settings that are stored in the database have changed, too: run ringlog init "
         f"--facility {file}",
@@ -105,15 +105,15 @@ def test_changes_that_need_more_than_a_reload_are_named(
         f"magnet: other columns, signals, rows or collect: {install}",
     ]
     file.write_text(text.replace("rows = 40", "rows = many"))
-    code, said = reload(spool)
+    code, output = reload(spool)
     assert code == 1
-    assert "is not TOML" in said
-    assert said.endswith("nothing is changed\n")
+    assert "is not TOML" in output
+    assert output.endswith("nothing is changed\n")
     assert one.stop()[0] == 0
     assert [*spool.glob("load-*.socket")] == []
-    code, said = reload(spool)
+    code, output = reload(spool)
     assert code == 1
-    assert f"no ringlog load with spools in {spool} is running" in said
+    assert f"no ringlog load with spools in {spool} is running" in output
 
 
 @pytest.mark.long

@@ -309,10 +309,10 @@ def test_a_recording_is_loaded(
     load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
 ) -> None:
     write(tmp_path, pa.array([BEGIN + timedelta(milliseconds=n) for n in range(2500)]), an_int=[*range(2500)])
-    code, said = load("--source", f"parquet:{tmp_path}", "--speed", "inf").end()
+    code, output = load("--source", f"parquet:{tmp_path}", "--speed", "inf").end()
     # the every_type has later rows: a recording continues after them
-    assert code == 0, said
-    assert "2500 skipped" in said or "2500 rows acknowledged" in said
+    assert code == 0, output
+    assert "2500 skipped" in output or "2500 rows acknowledged" in output
     rows = [row[4] for row in stored("every_type") if row[1].year == 2018]
     assert rows in ([], [*range(2500)])
 

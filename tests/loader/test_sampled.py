@@ -323,8 +323,8 @@ def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:
 )
 def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path) -> None:
     own = Samples()
-    for place, value in enumerate(values):
-        own.add(place, 3_600 * SECOND * place, value, place, 0)
+    for index, value in enumerate(values):
+        own.add(index, 3_600 * SECOND * index, value, index, 0)
     of = ColumnType.of(kind)
     names = [*NAMES, "lengths"] if of.is_array else NAMES
     spool = Spool(tmp_path / "pvs.spool", "pvs", names, 1, shares=samples.shares)
@@ -334,7 +334,7 @@ def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path)
     spool.acknowledge([row], refused=[(0, 1)])
     spool.settle()
     assert [(hour.hour, hour.produced, hour.acknowledged, hour.refused) for hour in spool.hours()] == [
-        (place * 3_600_000_000, 1, int(place > 0), int(place == 0)) for place in range(3)
+        (index * 3_600_000_000, 1, int(index > 0), int(index == 0)) for index in range(3)
     ]
     spool.close()
 

@@ -199,10 +199,10 @@ def test_any_bit_of_the_file(memory: Path) -> None:
         for name, content in whole.items():
             (memory / name).write_bytes(content)
         content = bytearray(whole["s"])
-        place = chance.randrange(len(content) * 8)
-        content[place // 8] ^= 1 << place % 8
+        bit = chance.randrange(len(content) * 8)
+        content[bit // 8] ^= 1 << bit % 8
         file.write_bytes(content)
-        told = f"seed {seed}, bit {place}"
+        told = f"seed {seed}, bit {bit}"
         with closing(opened(file)) as spool:
             rows = everything(spool)
             assert all(

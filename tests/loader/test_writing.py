@@ -201,16 +201,16 @@ def test_a_recording_is_stored_exactly_despite_killed_writers(
         wait_until(lambda: admin.execute("select 1 from log.every_type where time >= %s", [begin]).fetchone())
         for child in psutil.Process(one.process.pid).children():
             child.kill()
-    code, said = one.end()
-    assert code == 0, said
-    assert "killed by SIGKILL" in said
-    assert "1 restarted" in said
+    code, output = one.end()
+    assert code == 0, output
+    assert "killed by SIGKILL" in output
+    assert "1 restarted" in output
     assert stored("every_type") == expected
 
-    code, said = load("--source", recording, "--speed", "inf").end()
-    assert code == 0, said
-    assert "0 rows acknowledged" in said
-    assert "2500 skipped" in said
+    code, output = load("--source", recording, "--speed", "inf").end()
+    assert code == 0, output
+    assert "0 rows acknowledged" in output
+    assert "2500 skipped" in output
     assert stored("every_type") == expected
 
 
@@ -237,12 +237,12 @@ def test_rows_refused_by_the_server_are_counted_reported_and_skipped(
         + "".join(f"{begin + timedelta(seconds=number)},{text}\n" for number, text in enumerate(texts))
     )
     options = ("--source", f"csv:{tmp_path}", "--speed", "inf")
-    code, said = load(*options, "--facility", longer).end()
-    assert code == 0, said
+    code, output = load(*options, "--facility", longer).end()
+    assert code == 0, output
     refused = (begin + timedelta(seconds=1)).isoformat()
-    assert f"every_type: row of {refused} refused: error 8152: Parameter '@a_varchar'" in said
-    assert "2 rows acknowledged" in said
-    assert "1 refused" in said
+    assert f"every_type: row of {refused} refused: error 8152: Parameter '@a_varchar'" in output
+    assert "2 rows acknowledged" in output
+    assert "1 refused" in output
     rows = stored("every_type")[len(before) :]
     assert [row[-1] for row in rows] == ["good", "good again"]
     # the place of a refused row in the ring stays as it was
@@ -324,11 +324,11 @@ def test_unanswered_calls_are_repeated_and_stored_once(
         way.closed = False
         away = len(stored("beam"))
         wait_until(lambda: come(away + 5))
-        code, said = one.stop()
+        code, output = one.stop()
     assert code == 0
     rows = stored("beam")[before:]
     assert in_step(rows, 40)
-    ended = said.splitlines()[-1]
+    ended = output.splitlines()[-1]
     figures = {what: int(count) for count, what in re.findall(r"(\d+) (rows|repeated|missed|refused)", ended)}
     assert figures["rows"] == len(rows)
     assert figures["repeated"] >= 7

@@ -316,7 +316,7 @@ def test_weeks_leave_the_log_and_some_the_archive(tmp_path: Path) -> None:
     facility = load_facility(file)
     assert facility.history is not None
     kept = [str(table.retention) for table in facility.tables]
-    assert [place for place, each in enumerate(kept) if each == "3 days"] == [*range(0, 60, 10)]
+    assert [index for index, each in enumerate(kept) if each == "3 days"] == [*range(0, 60, 10)]
     assert [table.columns for table in facility.tables] == [
         table.columns for table in load_facility(spring8.file()).tables
     ]

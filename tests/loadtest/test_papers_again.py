@@ -96,18 +96,18 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def session(tmp_path: Path, sources: Path, **others: object) -> tuple[Session, list[str]]:
-    said: list[str] = []
+    lines: list[str] = []
     family = Family(None, sources)
-    return Session(MAX, tmp_path / "papers", family, say=said.append, **others), said  # type: ignore[arg-type]
+    return Session(MAX, tmp_path / "papers", family, say=lines.append, **others), lines  # type: ignore[arg-type]
 
 
 def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, made: list[str]) -> None:
-    one, said = session(tmp_path, sources)
+    one, lines = session(tmp_path, sources)
     into = tmp_path / "joined"
     # the longest first, as many as fit
     assert one.perform(133)
     assert made == ["native"]
-    assert said[-2:] == ["max-ctlib: needs 125 min, 13 are left", "max-python: needs 125 min, 13 are left"]
+    assert lines[-2:] == ["max-ctlib: needs 125 min, 13 are left", "max-python: needs 125 min, 13 are left"]
     assert [*join(one.family, MAX, one.folder, into)] == ["max stays as it is: max-ctlib, max-python missing"]
     assert not (into / "max.json").exists()
     made.append("stop")
@@ -155,14 +155,14 @@ def test_parts_of_ess_are_joined_and_saturation_is_computed(
 def test_a_change_of_what_is_measured_makes_another_family(
     tmp_path: Path, sources: Path, made: list[str]
 ) -> None:
-    one, said = session(tmp_path, sources)
+    one, lines = session(tmp_path, sources)
     first = one.family.commit()
     assert one.perform(1000)
     assert not one.missing()
     (sources / "gateway" / "a").write_text("changed")
     assert len(one.missing()) == 3
     assert not one.perform(1000)
-    assert said[-1] == "max-python: not begun: files that no commit has are measured: gateway/a"
+    assert lines[-1] == "max-python: not begun: files that no commit has are measured: gateway/a"
     change(sources, "gateway/a")
     assert len(one.missing()) == 3
     since = Session(MAX, one.folder, Family(first, sources))
@@ -177,10 +177,10 @@ def test_a_busy_machine_is_refused_with_figures(
     monkeypatch.setattr(command, "disturbance", quiet.disturbance)
     monkeypatch.setattr(quiet, "_SAMPLE", 0.01)
     monkeypatch.setattr(os, "getloadavg", lambda: (3.25, 1.0, 1.0))
-    one, said = session(tmp_path, sources, patience=0.0)
+    one, lines = session(tmp_path, sources, patience=0.0)
     assert not one.perform(133)
-    assert said[0].startswith("max-native: not begun: the load average is 3.25 and other processes use ")
-    assert said[0].endswith("cores: figures are made below 0.2 and 0.1")
+    assert lines[0].startswith("max-native: not begun: the load average is 3.25 and other processes use ")
+    assert lines[0].endswith("cores: figures are made below 0.2 and 0.1")
     assert not made
     tried, _ = session(tmp_path, sources, patience=0.0, busy=True)
     assert tried.perform(1000)
@@ -203,21 +203,21 @@ def test_the_processors_of_a_quiet_machine_are_idle(monkeypatch: pytest.MonkeyPa
 
 
 def test_tried_runs_and_full_disks(tmp_path: Path, sources: Path, made: list[str]) -> None:
-    tried, said = session(tmp_path, sources, seconds=1.0)
+    tried, lines = session(tmp_path, sources, seconds=1.0)
     assert tried.perform(1000)
     assert len(made) == 3
-    whole, said = session(tmp_path, sources)
+    whole, lines = session(tmp_path, sources)
     assert len(whole.missing()) == 3
     full = [command.Run("max-native", "004", "max", 1, 1, 1, room=1e9)]
-    assert not Session(full, tmp_path / "papers", whole.family, say=said.append).perform(10)
-    assert said[-1].startswith("max-native: needs 1000000000 GB in ")
+    assert not Session(full, tmp_path / "papers", whole.family, say=lines.append).perform(10)
+    assert lines[-1].startswith("max-native: needs 1000000000 GB in ")
 
 
 def test_an_experiment_that_fails_has_no_result(
     tmp_path: Path, sources: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_ended", lambda _words: 1)
-    one, said = session(tmp_path, sources)
+    one, lines = session(tmp_path, sources)
     assert not one.perform(1000)
-    assert "max-native: ended with code 1" in said
+    assert "max-native: ended with code 1" in lines
     assert len(one.missing()) == 3

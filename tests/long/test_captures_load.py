@@ -61,10 +61,10 @@ class Writer(threading.Thread):
                 at, first = datetime.now(UTC), float(number)
                 values = {f"c_{n}": first + n for n in range(1, COLUMNS + 1)}
                 begin = time.monotonic()
-                place = number % 1000 + 1
-                call(connection, f"put_crate_{self._table}", seq_no=place, time=at, **values)
+                seq_no = number % 1000 + 1
+                call(connection, f"put_crate_{self._table}", seq_no=seq_no, time=at, **values)
                 self.took.append((begin, time.monotonic() - begin))
-                self.sent.append((place, at, first))
+                self.sent.append((seq_no, at, first))
                 number += 1
 
 
@@ -134,8 +134,8 @@ def _compare(running: RunningServer, writers: list[Writer], trips: list[tuple[in
             )
             found = running.sql(query, [number])
             assert found == [
-                (place, time, *(first + n for n in range(1, COLUMNS + 1)))
-                for place, time, first in writer.sent
+                (seq_no, time, *(first + n for n in range(1, COLUMNS + 1)))
+                for seq_no, time, first in writer.sent
                 if begin <= time < stop
             ]
             assert len(found) > 50

@@ -181,8 +181,8 @@ def test_all_objects_compile_and_all_rows_are_the_same(old: OldServer, new: Move
             # names have no owner here
             owner = "ops" if name == "shifts" else "dbo"
             found = [
-                rows(client, f"select {columns} from {place}")
-                for client, place in (
+                rows(client, f"select {columns} from {source}")
+                for client, source in (
                     (there, f"{database}.{owner}.[{name}]"),
                     (here, f"{database}.dbo.[{name}]"),
                 )

@@ -119,7 +119,7 @@ class Loads(Waves):
                 with _served(name, ports, _update(at, sample)) as pv:
                     loader = loader or run.load(self.server, "pva", NAME, "--facility", str(self.file))
                     if at in NEVER:
-                        wait_until(lambda: self._is_unprocessed(name), loader.said)
+                        wait_until(lambda: self._is_unprocessed(name), loader.output)
                     self._arrived(name, loaded, before, begin)
                     for _ in range(draw.randint(at in NEVER, 2)):
                         # so few wait for the writer

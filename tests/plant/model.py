@@ -112,15 +112,15 @@ class Table:
 
     def _place(self, time: datetime, values: Values) -> tuple[int, tuple[int, datetime] | None]:
         """The seq_no of a row without one, and the arrivals after it."""
-        same = [place for place, row in self.ring.items() if row == (time, values)]
+        same = [seq_no for seq_no, row in self.ring.items() if row == (time, values)]
         if same:
             return same[0], self.arrival
-        newest = max(((at, place) for place, (at, _) in self.ring.items()), default=None)
-        place = newest[1] if newest else 0
+        newest = max(((at, seq_no) for seq_no, (at, _) in self.ring.items()), default=None)
+        seq_no = newest[1] if newest else 0
         if newest and self.arrival and self.arrival[1] == newest[0]:
-            place = self.arrival[0]
-        place = place % self.rows + 1
-        return place, (place, max(newest[0], time) if newest else time)
+            seq_no = self.arrival[0]
+        seq_no = seq_no % self.rows + 1
+        return seq_no, (seq_no, max(newest[0], time) if newest else time)
 
     def _log(self, seq_no: int, time: datetime, values: Values, *, check: bool) -> None:
         there = self.log.get((time, seq_no))
@@ -155,7 +155,7 @@ class Table:
 
     def latest(self) -> tuple[datetime, int, Values] | None:
         """The ring's latest row."""
-        rows = ((at, place, row) for place, (at, row) in self.ring.items())
+        rows = ((at, seq_no, row) for seq_no, (at, row) in self.ring.items())
         return max(rows, key=lambda row: row[:2], default=None)
 
     def logged(self, begin: datetime, end: datetime) -> list[tuple[Key, Values]]:
@@ -167,8 +167,8 @@ class Table:
 
     def at(self, moment: datetime) -> tuple[int, datetime, Values] | None:
         """The row that was valid: of ring and log the newest one that is not later."""
-        rows = [(at, place, row) for (at, place), row in self.log.items() if at <= moment]
-        rows += [(at, place, row) for place, (at, row) in self.ring.items() if at <= moment]
+        rows = [(at, seq_no, row) for (at, seq_no), row in self.log.items() if at <= moment]
+        rows += [(at, seq_no, row) for seq_no, (at, row) in self.ring.items() if at <= moment]
         newest = max(rows, key=lambda row: row[:2], default=None)
         return None if newest is None else (newest[1], newest[0], newest[2])
 

@@ -83,18 +83,18 @@ class Operations(Site):
             table.put(seq_no, time, values, datetime.now(UTC))
         except Refused as refused:
             expected = refused.numbers
-        said = None if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}+00:00"
+        written = None if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}+00:00"
         if local is not None:
-            said = f"{local:%Y-%m-%d %H:%M:%S.%f}"
-        got = self._call(table.name, seq_no, said, values, section)
+            written = f"{local:%Y-%m-%d %H:%M:%S.%f}"
+        got = self._call(table.name, seq_no, written, values, section)
         number = None if got is None else got.args[0]
         if (got is None) != (expected is None) or (expected is not None and number not in expected):
-            raise Different(f"put_{table.name} {seq_no} {said} {values}: {got!r}, expected {expected}")
+            raise Different(f"put_{table.name} {seq_no} {written} {values}: {got!r}, expected {expected}")
         if expected is None and time is not None:
             self.sent.append((table.name, seq_no, time, values))
 
     def _call(
-        self, table: str, seq_no: int | None, said: str | None, values: Values, section: str
+        self, table: str, seq_no: int | None, written: str | None, values: Values, section: str
     ) -> pymssql.Error | None:
         """The error; None: the row is acknowledged."""
 
@@ -102,7 +102,7 @@ class Operations(Site):
             connection = wait_until(lambda: self._connected(section))
             with connection, connection.cursor() as cursor:
                 try:
-                    cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
+                    cursor.callproc(f"put_{table}", (seq_no, written, *values.values()))
                     while cursor.nextset():
                         pass
                 except pymssql.Error as error:
@@ -170,12 +170,12 @@ class Operations(Site):
         span = (datetime.now(UTC) - start).total_seconds()
         places = draw.sample(range(1, table.rows + 1), 8)
         rows = [
-            (place, start + timedelta(seconds=draw.uniform(0, span)), self._values(draw, table))
-            for place in places
+            (seq_no, start + timedelta(seconds=draw.uniform(0, span)), self._values(draw, table))
+            for seq_no in places
         ]
         with ThreadPoolExecutor(4) as writers:
             work = [
-                writers.submit(self._put, table, place, time, values, "7.4") for place, time, values in rows
+                writers.submit(self._put, table, seq_no, time, values, "7.4") for seq_no, time, values in rows
             ]
         for done in work:
             done.result()
@@ -195,8 +195,8 @@ class Operations(Site):
             return
         local = draw.choice(days) + timedelta(minutes=draw.randint(60, 200), seconds=draw.randint(0, 59))
         for _ in range(draw.randint(1, 4)):
-            place = draw.randint(1, table.rows)
-            self._put(table, place, None, self._values(draw, table), "7.4", local=local)
+            seq_no = draw.randint(1, table.rows)
+            self._put(table, seq_no, None, self._values(draw, table), "7.4", local=local)
             local += timedelta(seconds=draw.choice([1, 20, 600, 1800]), microseconds=draw.randint(0, 999_999))
 
     def maintain(self, draw: random.Random) -> None:

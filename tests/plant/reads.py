@@ -84,7 +84,7 @@ class Reads(Ways):
 
     def _ring(self, draw: random.Random, table: Table) -> None:
         wanted = sorted(
-            ((place, at, *row.values()) for place, (at, row) in table.ring.items()),
+            ((seq_no, at, *row.values()) for seq_no, (at, row) in table.ring.items()),
             key=lambda row: (row[1], row[0]),
         )
         self._wanted(f"online.{table.name}", self._rows("online", table, "time is not null", []), wanted)
@@ -92,7 +92,7 @@ class Reads(Ways):
     def _log(self, draw: random.Random, table: Table) -> None:
         """The log of all weeks, also from the archive."""
         begin, end = self._span(draw, table)
-        wanted = [(place, at, *row.values()) for (at, place), row in table.logged(begin, end)]
+        wanted = [(seq_no, at, *row.values()) for (at, seq_no), row in table.logged(begin, end)]
         got = of_archive(lambda: self._rows("log", table, "time >= %s and time < %s", [begin, end]))
         self._wanted(f"log.{table.name} from {begin} to {end}", got, wanted)
 
@@ -105,7 +105,7 @@ class Reads(Ways):
     def _text(self, draw: random.Random, table: Table) -> None:
         """T-SQL on the log, for all rows."""
         begin, end = self._span(draw, table)
-        said = [at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f") for at in (begin, end)]
+        bounds = [at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f") for at in (begin, end)]
         if any(at.astimezone(self.zone).replace(tzinfo=None) in self._twice() for at in (begin, end)):
             return
         connection = wait_until(lambda: self._connected("7.4", self.server.reader))
@@ -115,14 +115,14 @@ class Reads(Ways):
                 cursor.execute(
                     f"select seq_no, convert(varchar(30), time, 121) from log..{table.name}"
                     " where time >= %s and time < %s order by time, seq_no",
-                    tuple(said),
+                    tuple(bounds),
                 )
                 return cursor.fetchall()
 
             found = of_archive(read)
         wanted = [
-            (place, at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f"))
-            for (at, place), _ in table.logged(begin, end)
+            (seq_no, at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f"))
+            for (at, seq_no), _ in table.logged(begin, end)
         ]
         self._wanted(f"T-SQL on log.{table.name} from {begin} to {end}", found, wanted)
 
@@ -132,7 +132,7 @@ class Reads(Ways):
         found = self._asked(query, begin, end)
         self._wanted(
             f"get_{table.name}_range from {begin} to {end}",
-            [(at.astimezone(UTC), place) for at, place in found],
+            [(at.astimezone(UTC), seq_no) for at, seq_no in found],
             [key for key, _ in table.logged(begin, end)],
         )
 
@@ -203,7 +203,7 @@ class Reads(Ways):
             return
         query = f"select seq_no, time from ringlog.get_{table.name}_at(%s)"
         found = self._asked(query, at)
-        got = [(place, time.astimezone(UTC)) for place, time in found]
+        got = [(seq_no, time.astimezone(UTC)) for seq_no, time in found]
         self._wanted(f"get_{table.name}_at {at}", got, [wanted[:2]])
 
     def _latest_by_http(self, draw: random.Random, table: Table) -> None:

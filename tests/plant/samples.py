@@ -101,8 +101,8 @@ class Samples(Reads):
             return
         connection = wait_until(lambda: self._connected("7.4"))
         with connection, connection.cursor() as cursor:
-            said = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
-            cursor.callproc(f"put_{NAME}", (name, said, *sample, at % 1000))
+            written = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
+            cursor.callproc(f"put_{NAME}", (name, written, *sample, at % 1000))
             while cursor.nextset():
                 pass
         if not signal.is_paused:

@@ -96,9 +96,9 @@ class Site:
     def _settle(self) -> None:
         """Waits for the started commands."""
         for command in self.running:
-            said, _ = command.communicate()
+            output, _ = command.communicate()
             if command.returncode != 0:
-                raise Different(f"{' '.join(command.args[1:])}: code {command.returncode}: {said}")  # type: ignore[index]
+                raise Different(f"{' '.join(command.args[1:])}: code {command.returncode}: {output}")  # type: ignore[index]
         self.running.clear()
 
     def _install(self, *, by_hand: bool = False) -> None:

@@ -63,8 +63,8 @@ class Waves(Samples):
         packed = struct.pack(f"<{len(points)}d", *points) if points else None
         connection = wait_until(lambda: self._connected("7.4"))
         with connection, connection.cursor() as cursor:
-            said = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
-            cursor.callproc(f"put_{TRACES}", (name, said, packed, *alarm, at % 1000))
+            written = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
+            cursor.callproc(f"put_{TRACES}", (name, written, packed, *alarm, at % 1000))
             while cursor.nextset():
                 pass
         self.waves[name].samples[at] = points or None, alarm[0], alarm[1]

@@ -104,12 +104,12 @@ def test_a_login_without_keys_reads_its_tables(catalogue: Catalogue, store: Obje
 
 def test_settings_of_signing_are_for_those_who_want_them(catalogue: Catalogue, store: ObjectStore) -> None:
     url, login = f"{catalogue.url}/v1/namespaces/log/tables/pumps", (ALL.user, ALL.password)
-    place = {"s3.endpoint": store.url, "s3.region": REGION, "client.region": REGION}
+    settings = {"s3.endpoint": store.url, "s3.region": REGION, "client.region": REGION}
     for header in ("", "vended-credentials", "vended-credentials, remote-signing"):
         headers = {"X-Iceberg-Access-Delegation": header}
         answer = httpx.get(url, auth=login, headers=headers, trust_env=False)
         assert ("s3.remote-signing-enabled" in answer.json()["config"]) is ("signing" in header)
-        assert answer.json()["config"].items() >= place.items()
+        assert answer.json()["config"].items() >= settings.items()
         assert store.key not in answer.text
 
 

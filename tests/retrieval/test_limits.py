@@ -177,9 +177,9 @@ def test_the_end_of_an_answer_does_not_wait_for_an_acknowledgement(host: str) ->
         server = await asyncio.start_server(accepted, sock=listen(host, 0))
         async with server:
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
-            said = await reader.read()
+            answer = await reader.read()
             writer.close()
-        return int(said)
+        return int(answer)
 
     async def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = writer.get_extra_info("socket")

@@ -131,14 +131,14 @@ def test_numbers_may_also_follow_the_signal() -> None:
 @pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
 def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
     """Like FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
-    place = Location("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
+    location = Location("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
     time = microseconds(START) + np.array([1, 2, 11, 31]) * 1_000_000
     values = pa.array(["a", "b", None, "d"])
     alarms = np.array([1, 2, 0, 0]), np.array([4, 3, 0, 0])
     found = []
     for part in (
-        Samples(place, time[:3], values[:3], None, alarms[0][:3], alarms[1][:3]),
-        Samples(place, time[3:], values[3:], None, alarms[0][3:], alarms[1][3:]),
+        Samples(location, time[:3], values[:3], None, alarms[0][:3], alarms[1][:3]),
+        Samples(location, time[3:], values[3:], None, alarms[0][3:], alarms[1][3:]),
     ):
         found.append(part)
     events = [

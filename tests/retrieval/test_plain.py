@@ -29,7 +29,7 @@ def test_signals_are_found_by_words(anyone: httpx.Client) -> None:
 def test_a_signal_has_its_places(anyone: httpx.Client) -> None:
     found = anyone.get("/api/v1/signals/sr_mag_ps_b_7/current_adc").json()
     assert (found["table"], found["column"], found["limits"]) == ("sr_mag_ps", "current_7", [-500.0, 500.0])
-    assert [place["column"] for place in found["places"]] == ["current_7"]
+    assert [location["column"] for location in found["places"]] == ["current_7"]
     assert anyone.get("/api/v1/signals/none").status_code == 404
 
 
@@ -115,16 +115,16 @@ def test_a_trend_of_many_samples(anyone: httpx.Client) -> None:
     assert found["width"] == 120.0
     starts = sorted({(int(BEGIN.timestamp()) + number) // 120 * 120 for number in range(ROWS)})
     assert found["time"] == [start * 1000 for start in starts]
-    for place, start in enumerate(starts):
+    for index, start in enumerate(starts):
         values = [
             row(number)["a_real"]
             for number in range(ROWS)
             if (int(BEGIN.timestamp()) + number) // 120 * 120 == start and row(number)["a_real"] is not None
         ]
-        assert found["n"][place] == len(values)
-        assert (found["min"][place], found["max"][place]) == (min(values), max(values))
-        assert found["mean"][place] == pytest.approx(sum(values) / len(values))
-        assert (found["first"][place], found["last"][place]) == (values[0], values[-1])
+        assert found["n"][index] == len(values)
+        assert (found["min"][index], found["max"][index]) == (min(values), max(values))
+        assert found["mean"][index] == pytest.approx(sum(values) / len(values))
+        assert (found["first"][index], found["last"][index]) == (values[0], values[-1])
 
 
 def test_a_histogram(anyone: httpx.Client) -> None:

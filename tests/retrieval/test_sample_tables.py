@@ -256,7 +256,7 @@ def test_waveforms_are_sent_packed_and_read_by_every_client(own: Web, client: ht
     assert head.type == PayloadType.WAVEFORM_FLOAT
     events = [message(MESSAGE_OF[PayloadType.WAVEFORM_FLOAT]).FromString(line) for line in lines]
     assert [(event.severity, event.status) for event in events] == [(1, 4), (0, 0), (3, 17), (0, 0)]
-    assert [[*events[place].val] for place in (0, 1, 3)] == [waves[0], [], waves[3]]
+    assert [[*events[index].val] for index in (0, 1, 3)] == [waves[0], [], waves[3]]
     assert np.isnan([*events[2].val]).tolist() == [True]
     (shown,) = client.get("/retrieval/data/getData.json", params=SPAN | {"pv": "gauge:trace"}).json()
     assert [(event["val"], event["severity"]) for event in shown["data"]] == [

@@ -67,16 +67,16 @@ def login(conninfo: str) -> Login:
 
 def put(connection: psycopg.Connection, chance: random.Random, places: range | list[int]) -> None:
     rows = []
-    for place in places:
-        hour = place // 180 % 10
-        if hour == 3 or (hour == 7 and place % 180 > 3):
+    for number in places:
+        hour = number // 180 % 10
+        if hour == 3 or (hour == 7 and number % 180 > 3):
             continue
-        moment = BEGIN + timedelta(seconds=20 * place, microseconds=chance.randrange(10**6))
+        moment = BEGIN + timedelta(seconds=20 * number, microseconds=chance.randrange(10**6))
         field = {5: "NaN", 6: None}.get(hour, chance.gauss(1e6, 1))
         current = chance.choice((None, "NaN", 1.5, -2.25)) if hour in (4, 5) else chance.gauss(10, 3)
         severity = None if hour == 2 else int(hour == 1 and chance.random() < 0.1) * chance.randint(1, 3)
         rows.append((2, moment, field, current, severity, chance.randint(-5, 5), None if hour else 1.0))
-        if place % 5 == 0:
+        if number % 5 == 0:
             # of one time, and before it in the log's order
             rows.append((1, moment, field, current, severity, chance.randint(-5, 5), None))
     with connection.cursor() as cursor:

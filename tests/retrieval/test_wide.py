@@ -52,7 +52,7 @@ def test_the_last_known_values_by_a_step(web, step: timedelta) -> None:
     places = [min(ROWS - 1, (time - time_of(0)) // (SECOND + timedelta(microseconds=1))) for time in times]
     for name in names:
         known = column(name.split("/")[1])
-        assert table[name].to_pylist() == [known[place] for place in places]
+        assert table[name].to_pylist() == [known[index] for index in places]
 
 
 def test_lines_between_samples(web) -> None:

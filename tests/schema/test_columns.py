@@ -174,15 +174,15 @@ def test_numbers_have_the_same_width_everywhere(kind: ColumnType) -> None:
 def test_types_of_postgresql_with_and_without_size(text: str) -> None:
     """In format_type's form, with and without the type's modifier."""
     kind = ColumnType.of(text)
-    said = kind.sql.lower().replace("varchar", "character varying").replace(", ", ",")
-    assert ColumnType.of_postgresql(said) == kind
+    name = kind.sql.lower().replace("varchar", "character varying").replace(", ", ",")
+    assert ColumnType.of_postgresql(name) == kind
     of_any_size = replace(kind, length=None, digits=None, scale=None)
-    assert ColumnType.of_postgresql(re.sub(r"\(.*\)", "", said)) == of_any_size
+    assert ColumnType.of_postgresql(re.sub(r"\(.*\)", "", name)) == of_any_size
 
 
-@pytest.mark.parametrize("said", ["uuid", "numeric(3,1)[]", "text[]", "timestamp(3) with time zone"])
-def test_other_types_of_postgresql_are_refused(said: str) -> None:
-    assert ColumnType.of_postgresql(said) is None
+@pytest.mark.parametrize("name", ["uuid", "numeric(3,1)[]", "text[]", "timestamp(3) with time zone"])
+def test_other_types_of_postgresql_are_refused(name: str) -> None:
+    assert ColumnType.of_postgresql(name) is None
 
 
 def test_a_type_is_of_one_family() -> None:

@@ -103,7 +103,7 @@ def test_the_ring_keeps_its_newer_rows(empty: Magnets) -> None:
     assert empty.ring() == [
         (1, OLD + timedelta(seconds=5), 5.0),
         (2, newest, 7.0),
-        *((place, OLD + timedelta(seconds=place + 4), float(place + 4)) for place in (3, 4, 5)),
+        *((seq_no, OLD + timedelta(seconds=seq_no + 4), float(seq_no + 4)) for seq_no in (3, 4, 5)),
     ]
 
 

@@ -308,9 +308,9 @@ def test_a_retyped_column(engine: sa.Engine, written: psycopg.Connection) -> Non
     columns = (replace(current, type="double"), replace(on, type="int"), replace(state, type="varchar(9)"))
     wanted = facility(replace(MAGNETS, columns=columns), VACUUM)
     what = (
-        f"table magnets, column {name}: is {stored} in the database and {said} in the facility file; "
+        f"table magnets, column {name}: is {stored} in the database and {in_file} in the facility file; "
         "this rewrites the table, and refuses values that do not fit"
-        for name, stored, said in (
+        for name, stored, in_file in (
             ("current", "REAL", "DOUBLE PRECISION"),
             ("on", "BOOLEAN", "INTEGER"),
             ("state", "VARCHAR(8)", "VARCHAR(9)"),

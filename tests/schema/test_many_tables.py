@@ -55,7 +55,7 @@ def few(facility_databases: FacilityDatabases) -> Iterator[psycopg.Connection]:
 
 @pytest.mark.parametrize(
     "about",
-    [pytest.param(one, marks=pytest.mark.long) if place % 4 else one for place, one in enumerate(ABOUT_ONE)],
+    [pytest.param(one, marks=pytest.mark.long) if index % 4 else one for index, one in enumerate(ABOUT_ONE)],
 )
 def test_one_table_among_many(about: str, few: psycopg.Connection) -> None:
     connection = few

@@ -231,8 +231,8 @@ def test_a_time_more_than_a_minute_ahead_is_stored_with_a_message(magnets_with: 
     magnets.put(1, now + timedelta(seconds=50), 1)
     assert notices == []
     magnets.put(2, now + timedelta(hours=9, seconds=30), 2)
-    ((said),) = notices
-    assert re.fullmatch(r"put_magnets: .* is 0?9:00:\d\d ahead of the server's clock: is it .*", said)
+    ((message),) = notices
+    assert re.fullmatch(r"put_magnets: .* is 0?9:00:\d\d ahead of the server's clock: is it .*", message)
     assert [row[0::2] for row in magnets.ring()] == [(1, 1), (2, 2)]
 
 

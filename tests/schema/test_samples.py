@@ -114,7 +114,7 @@ def test_only_a_sample_of_a_time_ahead_is_dropped_and_named(vac: Vacuum) -> None
     one, two = vac.number("gauge:1"), vac.number("gauge:2")
     ahead = int((datetime.now(UTC) + timedelta(hours=1)).timestamp() * 1e9)
     notices: list[str] = []
-    vac.connection.add_notice_handler(lambda said: notices.append(said.message_primary or ""))
+    vac.connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
     vac.batch([one, two, one], [NS0, ahead, ahead], [1.0, 2.0, 3.0])
     assert vac.value("select count(*) from log.vac") == 1
     assert vac.rows("select kind, rows from ringlog.event") == [("clock", 2)]

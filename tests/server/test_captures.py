@@ -335,8 +335,8 @@ def test_ring_turns_over(own: Web) -> None:
     kept = own.server.sql("select time, height from capture.pulse where capture = %s order by time", [number])
     assert kept == [
         (time, height)
-        for n, (place, time, height) in enumerate(rows)
-        if n < 20 or n >= 150 or place % 10 == 1
+        for n, (seq_no, time, height) in enumerate(rows)
+        if n < 20 or n >= 150 or seq_no % 10 == 1
     ]
 
 

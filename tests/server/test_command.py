@@ -173,9 +173,9 @@ def test_an_invalid_data_directory(tmp_path: Path) -> None:
     file, loop = tmp_path / "file", tmp_path / "loop"
     file.touch()
     loop.symlink_to(loop)
-    for place in (file, file / "below", loop, tmp_path / ("x" * 300)):
+    for path in (file, file / "below", loop, tmp_path / ("x" * 300)):
         for command in (("init", "--facility", FACILITY), ("status",), ("serve", "--facility", FACILITY)):
-            refused = ringlog(*command, "--data", place)
+            refused = ringlog(*command, "--data", path)
             assert refused.returncode in (1, 2)
             assert refused.stderr.startswith("ringlog: "), refused.stderr
             assert refused.stderr.count("\n") == 1

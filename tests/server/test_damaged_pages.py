@@ -66,16 +66,16 @@ def test_a_damaged_week_affects_no_other(temporary_directory: Path, tmp_path: Pa
     with serving(data, facility=file) as server:
         fill(server, mondays)
         assert ringlog("maintain", "--data", data).returncode == 0
-        place = f"log.{Week(mondays[0]).partition('damaged')}"
+        partition = f"log.{Week(mondays[0]).partition('damaged')}"
         with psycopg.connect(server.dsn) as connection:
-            found = connection.execute("select pg_relation_filepath(%s::regclass)", [place]).fetchone()
+            found = connection.execute("select pg_relation_filepath(%s::regclass)", [partition]).fetchone()
             assert found is not None
             connection.execute("checkpoint")
     damage(data, found[0])
     file.write_text(facility(archive))
     with serving(data, facility=file) as server:
-        said = ringlog("archive", "now", "--data", data)
-        assert f"archive of damaged failed at {place}: " in said.stdout
+        output = ringlog("archive", "now", "--data", data)
+        assert f"archive of damaged failed at {partition}: " in output.stdout
         with psycopg.connect(server.dsn) as connection:
             query = "select table_name, begins, rows from ringlog.cold_week order by 1, 2"
             assert connection.execute(query).fetchall() == [
@@ -106,7 +106,7 @@ def test_a_damaged_week_affects_no_other(temporary_directory: Path, tmp_path: Pa
             wait_until(lambda: connection.execute(marks, [mondays[1]]).fetchall() == [("damaged", True)])
         status = ringlog("status", "--data", data)
         assert status.returncode == 1
-        assert f"archive of damaged failed at {place}: " in status.stdout
+        assert f"archive of damaged failed at {partition}: " in status.stdout
         machine = json.loads(ringlog("status", "--json", "--data", data).stdout)
         assert {(each["work"], each["table"]) for each in machine["failed"]} == {
             ("archive", "damaged"),
@@ -114,7 +114,7 @@ def test_a_damaged_week_affects_no_other(temporary_directory: Path, tmp_path: Pa
         }
         verified = ringlog("verify", "--data", data)
         assert verified.returncode == 1
-        assert f"{place}: invalid page in block 1" in verified.stdout
+        assert f"{partition}: invalid page in block 1" in verified.stdout
         assert "summaries and archive" in verified.stdout
         assert "log.sound" not in verified.stdout
 
@@ -184,12 +184,12 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
     # an index, which housekeeping does not look at
     with damaged_rings(temporary_directory, tmp_path, "_time_idx") as server:
         later = START + timedelta(seconds=RING)
-        rows = [(place, later + timedelta(seconds=place), float(-place)) for place in range(1, RING + 1)]
+        rows = [(seq_no, later + timedelta(seconds=seq_no), float(-seq_no)) for seq_no in range(1, RING + 1)]
         # by the gateway, which knows the call by its second row on, with a login of some tables
         add_login(server.dsn, "some", [Right.WRITER], "secret", tables=Held(("rung",)))
         with server.connect("some", "secret") as client, client.cursor() as cursor:
-            for place, at, value in rows:
-                cursor.callproc("put_rung", (place, f"{at:%Y-%m-%d %H:%M:%S}", value))
+            for seq_no, at, value in rows:
+                cursor.callproc("put_rung", (seq_no, f"{at:%Y-%m-%d %H:%M:%S}", value))
         # by a writer without one
         address = Address.parse(f"postgresql://{server.writer.user}@127.0.0.1:{server.postgres_port}/ringlog")
         connection = ReconnectingConnection(address, server.writer.password, Counts(), lambda _: None)
@@ -206,8 +206,8 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
         for name in RINGS:
             assert ring_of(server, name) == rows
         assert {name for name, *_ in damages(server)} == {*RINGS}
-        said = [words for _, words in damages(server)]
-        assert all("has new files without 0 of its rows" in words for words in said), said
+        output = [words for _, words in damages(server)]
+        assert all("has new files without 0 of its rows" in words for words in output), output
         # pages of other tables, and undamaged ones, are left unchanged
         with psycopg.connect(server.dsn_of(server.writer)) as writer:
             for words in ("invalid page in block 1 of relation base/1/1259", "anything"):
@@ -224,8 +224,8 @@ def test_a_ring_gets_its_rows_back(temporary_directory: Path, tmp_path: Path) ->
         for name in RINGS:
             assert f"online.{name} was damaged (" in status.stdout
             assert f"`ringlog refill {name}` makes them again from the log" in status.stdout
-        whole = [(place, START + timedelta(seconds=place), place) for place in range(1, RING + 1)]
-        empty = [place for place, at, _ in ring_of(server, "rung") if at is None]
+        whole = [(seq_no, START + timedelta(seconds=seq_no), seq_no) for seq_no in range(1, RING + 1)]
+        empty = [seq_no for seq_no, at, _ in ring_of(server, "rung") if at is None]
         assert 10 < len(empty) < RING
         assert [row for row in ring_of(server, "rung") if row[1]] == [
             row for row in whole if row[0] not in empty
@@ -236,8 +236,8 @@ def test_a_ring_gets_its_rows_back(temporary_directory: Path, tmp_path: Path) ->
         whole[newer[0] - 1] = newer
         before = files_of_indexes(server)
         for name, made in (("rung", len(empty) - 1), ("direct", len(empty))):
-            said = ringlog("refill", name, "--data", server.data)
-            assert said.stdout == f"ring {name}: {made} rows from the log, 0 are empty\n", said
+            output = ringlog("refill", name, "--data", server.data)
+            assert output.stdout == f"ring {name}: {made} rows from the log, 0 are empty\n", output
         assert ring_of(server, "rung") == whole
         # their pages may be damaged where no call has looked yet
         assert not before & files_of_indexes(server)

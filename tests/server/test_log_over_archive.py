@@ -397,8 +397,8 @@ def test_every_client_has_the_same_answers(data: Path, tmp_path: Path) -> None:
             after = answers(server, http, span, tmp_path)
             for what, answer in before.items():
                 assert after[what] == answer, what
-        said = ringlog("archive", "status", "--data", server.data).stdout
-        assert "vac" in said
+        output = ringlog("archive", "status", "--data", server.data).stdout
+        assert "vac" in output
         assert ringlog("archive", "verify", "--data", server.data).returncode == 0
         week = [f"{at:%Y-%m-%d}" for at in (span.first, span.first + timedelta(weeks=1))]
         recalled = ringlog("recall", "vac", *week, "--data", server.data)

@@ -165,11 +165,11 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
 
 @pytest.mark.long
 def test_a_call_with_a_time_ahead_counts_as_arrived(counted: RunningServer) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     with connect(
         f"tds://{counted.writer.user}@{counted.host}:{counted.port}", counted.writer.password
     ) as connection:
-        connection._conn.set_msghandler(lambda *message: said.append(message[-1].decode()))
+        connection._conn.set_msghandler(lambda *message: messages.append(message[-1].decode()))
         ahead = datetime.now(UTC) + timedelta(hours=9)
         call(connection, "put_sr_mag_ps", seq_no=1, time=ahead)
 
@@ -180,7 +180,9 @@ def test_a_call_with_a_time_ahead_counts_as_arrived(counted: RunningServer) -> N
 
     found = wait_until(state)
     assert (found["age"] < 60, found["ahead"] > 30_000) == (True, True)
-    assert any("ahead of the server's clock: is it of another time zone?" in each for each in said), said
+    assert any("ahead of the server's clock: is it of another time zone?" in each for each in messages), (
+        messages
+    )
 
 
 def test_how_long_the_disk_lasts_is_shown_within_limits() -> None:

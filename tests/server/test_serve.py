@@ -255,12 +255,12 @@ def test_maintain_works_with_a_running_server(server: RunningServer) -> None:
     assert done.returncode == 0, done.stderr
     again = ringlog("maintain", "--data", server.data)
     # nothing was left to do: rows outside every week, which other tests have written, are kept
-    said = [
+    lines = [
         line.partition(":")[0]
         for line in again.stdout.splitlines()
         if not line.startswith(("kept ", "weeks:"))
     ]
-    assert said == ["summaries", "closed rows"]
+    assert lines == ["summaries", "closed rows"]
 
 
 def test_a_new_server_soon_has_statistics_of_the_keys_only(server: RunningServer) -> None:

@@ -77,7 +77,7 @@ def test_the_newest_values(found: RunningServer) -> None:
 
 def test_status_has_a_line_per_table_with_problems_first(found: RunningServer) -> None:
     shown = ringlog("status", "--data", found.data).stdout.splitlines()
-    head = next(place for place, line in enumerate(shown) if line.startswith("table "))
+    head = next(index for index, line in enumerate(shown) if line.startswith("table "))
     lines = shown[head + 1 : head + 6]
     assert {line.split()[0] for line in lines} == {"bpm", "every_type", "sr_mag_ps", "sr_rf", "sr_vac"}
     assert all(len(line) <= 80 for line in lines)
@@ -127,71 +127,71 @@ def own(temporary_directory: Path, facility: Path) -> Iterator[RunningServer]:
         yield running
 
 
-def said(own: RunningServer, *words: str, stdin: str = "", code: int = 0) -> str:
+def output(own: RunningServer, *words: str, stdin: str = "", code: int = 0) -> str:
     ran = ringlog(*words, "--data", own.data, stdin=stdin)
     assert ran.returncode == code, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr
 
 
 def listed(own: RunningServer, *words: str) -> list[list[str]]:
-    return [line.split()[:3] for line in said(own, "signal", "list", *words).splitlines()[1:]]
+    return [line.split()[:3] for line in output(own, "signal", "list", *words).splitlines()[1:]]
 
 
 def test_signals_are_added_and_retired(own: RunningServer) -> None:
-    assert "2 signals added to vac" in said(own, "signal", "add", "vac", "pump:a", "pump:b", "--unit", "A")
+    assert "2 signals added to vac" in output(own, "signal", "add", "vac", "pump:a", "pump:b", "--unit", "A")
     lines = "gauge:1\n# a comment\npump:c, A, the third\npump:d\n"
-    assert "2 signals added to vac, 1 were there already" in said(
+    assert "2 signals added to vac, 1 were there already" in output(
         own, "signal", "import", "vac", "-", stdin=lines
     )
     options = ("--unit", "mA", "--limits", "0,9.5", "--held", "--deadband", "0.1")
-    assert "2 signals changed" in said(own, "signal", "change", "pump:a", "pump:b", *options)
-    assert "1 signal changed" in said(own, "signal", "change", "pump:a", "--limits", "", "--not-held")
-    assert "give two numbers" in said(own, "signal", "change", "pump:a", "--limits", "5", code=2)
-    assert "nothing to change" in said(own, "signal", "change", "pump:a", code=2)
-    assert "in the facility file" in said(own, "signal", "change", "*:1", "--unit", "Pa", code=2)
+    assert "2 signals changed" in output(own, "signal", "change", "pump:a", "pump:b", *options)
+    assert "1 signal changed" in output(own, "signal", "change", "pump:a", "--limits", "", "--not-held")
+    assert "give two numbers" in output(own, "signal", "change", "pump:a", "--limits", "5", code=2)
+    assert "nothing to change" in output(own, "signal", "change", "pump:a", code=2)
+    assert "in the facility file" in output(own, "signal", "change", "*:1", "--unit", "Pa", code=2)
     with psycopg.connect(own.dsn) as connection:
         now = connection.execute(
             "select signal, unit, limit_high, held from ringlog.find_signals('pump:%') where unit = 'mA'"
         )
         assert now.fetchall() == [("pump:a", "mA", None, False), ("pump:b", "mA", 9.5, True)]
-    assert "2 signals paused" in said(own, "signal", "pause", "pump:a", "pump:b")
-    assert "1 signal written again" in said(own, "signal", "resume", "pump:b")
-    said(own, "signal", "rename", "pump:c", "pump:third")
-    assert "1 signal retired" in said(own, "signal", "retire", "*:d")
+    assert "2 signals paused" in output(own, "signal", "pause", "pump:a", "pump:b")
+    assert "1 signal written again" in output(own, "signal", "resume", "pump:b")
+    output(own, "signal", "rename", "pump:c", "pump:third")
+    assert "1 signal retired" in output(own, "signal", "retire", "*:d")
     assert listed(own, "pump:*") == [
         ["pump:a", "paused", "vac"],
         ["pump:b", "active", "vac"],
         ["pump:d", "retired", "vac"],
         ["pump:third", "active", "vac"],
     ]
-    assert "the third" in said(own, "signals", "third")
+    assert "the third" in output(own, "signals", "third")
     # all or none
-    assert "is there already, in table vac" in said(own, "signal", "add", "vac", "new", "pump:a", code=2)
-    assert said(own, "signal", "list", "new", code=1)
-    assert "no table of samples has a signal x" in said(own, "signal", "pause", "x", code=2)
-    assert "there is no table of samples 'none'" in said(own, "signal", "add", "none", "x", code=2)
+    assert "is there already, in table vac" in output(own, "signal", "add", "vac", "new", "pump:a", code=2)
+    assert output(own, "signal", "list", "new", code=1)
+    assert "no table of samples has a signal x" in output(own, "signal", "pause", "x", code=2)
+    assert "there is no table of samples 'none'" in output(own, "signal", "add", "none", "x", code=2)
 
 
 def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None:
     own.sql("select ringlog.put_vac('gauge:1', now(), 0.5)")
-    status = json.loads(said(own, "status", "--json"))
+    status = json.loads(output(own, "status", "--json"))
     (table,) = [each for each in status["tables"] if each["table_name"] == "vac"]
     assert (table["cycle"], table["silent"], table["unread"]) == (None, None, None)
     assert table["age"] < 600
-    assert "vac" in said(own, "status")
-    assert said(own, "node", "list").rstrip().endswith("; 2 tables: modes, vac")
-    assert said(own, "latest", "gauge:1").split()[:3] == ["gauge:1", "0.5", "mbar"]
+    assert "vac" in output(own, "status")
+    assert output(own, "node", "list").rstrip().endswith("; 2 tables: modes, vac")
+    assert output(own, "latest", "gauge:1").split()[:3] == ["gauge:1", "0.5", "mbar"]
     assert "vac: samples of double, 1 signals listed" in ringlog("facility", "check", facility).stdout
-    assert "no difference" in said(own, "facility", "diff", str(facility))
+    assert "no difference" in output(own, "facility", "diff", str(facility))
 
 
 def test_an_old_value_has_the_name_of_its_time(own: RunningServer) -> None:
-    said(own, "signal", "add", "modes", "valve")
-    said(own, "signal", "change", "valve", "--states", "0=off,1=on")
+    output(own, "signal", "add", "modes", "valve")
+    output(own, "signal", "change", "valve", "--states", "0=off,1=on")
     own.sql("select ringlog.put_modes('valve', now(), 1)")
-    said(own, "signal", "change", "valve", "--states", "0=closed,1=open", "--unit", "deg")
-    assert said(own, "latest", "valve").split()[:3] == ["valve", "on", "(1)"]
-    (shown,) = json.loads(said(own, "latest", "valve", "--json"))
+    output(own, "signal", "change", "valve", "--states", "0=closed,1=open", "--unit", "deg")
+    assert output(own, "latest", "valve").split()[:3] == ["valve", "on", "(1)"]
+    (shown,) = json.loads(output(own, "latest", "valve", "--json"))
     assert (shown["value"], shown["unit"], shown["states"]) == (1, "", {"0": "off", "1": "on"})
 
 
@@ -209,7 +209,7 @@ def test_housekeeping_merges_the_blocks_of_hours_that_are_over(own: RunningServe
 
 
 def test_an_archivist_changes_signals_and_nothing_else(own: RunningServer) -> None:
-    said(own, "user", "add", "keeper", "--archivist", "--password-stdin", stdin="keep-Ω-5")
+    output(own, "user", "add", "keeper", "--archivist", "--password-stdin", stdin="keep-Ω-5")
     dsn = psycopg.conninfo.make_conninfo(own.dsn, user="keeper", password="keep-Ω-5")
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("select ringlog.add_signal('vac', 'kept')")
@@ -217,11 +217,11 @@ def test_an_archivist_changes_signals_and_nothing_else(own: RunningServer) -> No
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(refused.encode())
     assert listed(own, "kept") == [["kept", "active", "vac"]]
-    assert "keeper" in said(own, "signal", "list", "kept")
+    assert "keeper" in output(own, "signal", "list", "kept")
 
 
 def test_verify_names_tables_of_samples(own: RunningServer) -> None:
-    assert [line for line in said(own, "verify").splitlines() if line.startswith("table ")] == [
+    assert [line for line in output(own, "verify").splitlines() if line.startswith("table ")] == [
         "table modes",
         "table vac",
     ]

@@ -87,8 +87,8 @@ def own(temporary_directory: Path) -> Iterator[Own]:
     with serving(temporary_directory / "table_rights", *options, facility=file) as server:
         made = Own(server, file, f"http://127.0.0.1:{port}")
         stdin = "--password-stdin"
-        said = made.user("add", WRITER.user, "--writer", "--tables", "vacuum", stdin, stdin=WRITER.password)
-        assert said.startswith("login some_writer added as a writer of group vacuum\n")
+        output = made.user("add", WRITER.user, "--writer", "--tables", "vacuum", stdin, stdin=WRITER.password)
+        assert output.startswith("login some_writer added as a writer of group vacuum\n")
         made.user("add", READER.user, "--reader", "--tables", "sr_vac,bo_vac", stdin, stdin=READER.password)
         yield made
 
@@ -188,10 +188,10 @@ def test_a_writer_of_some_tables_over_tds(own: Own, version: str) -> None:
     with session_of(own, WRITER, version) as run:
         texts = [call(kind, "beam") for kind in CALLS]
         for text in [*texts, "insert log..beam values (1, getdate(), 7)", "select * from log..sr_vac"]:
-            ((number, said),) = run(text)
-            assert number == 229, (text, said)
-            assert WRITER.user in said, (text, said)
-            assert "beam" in said or "sr_vac" in said, (text, said)
+            ((number, output),) = run(text)
+            assert number == 229, (text, output)
+            assert WRITER.user in output, (text, output)
+            assert "beam" in output or "sr_vac" in output, (text, output)
         assert stored(own, "beam") == []
         for kind in ("claim", "put", "put_claimed", "put_batch", "report", "ledger", "events", "release"):
             assert run(call(kind, "sr_vac")) == []
@@ -261,8 +261,8 @@ READS = (
 def test_a_reader_of_some_tables_over_tds(own: Own, version: str) -> None:
     with session_of(own, READER, version) as run:
         for read in READS:
-            ((number, said),) = run(read.format("beam"))
-            assert (number, READER.user in said, "beam" in said) == (229, True, True), (read, said)
+            ((number, output),) = run(read.format("beam"))
+            assert (number, READER.user in output, "beam" in output) == (229, True, True), (read, output)
             assert run(read.format("sr_vac")) == [], read
         for kind in CALLS:
             ((number, _),) = run(call(kind, "sr_vac"))
@@ -316,8 +316,8 @@ def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: 
     with closing(own.server.connect(WRITER.user, WRITER.password)) as session:
         cursor = session.cursor()
         cursor.callproc("put_sr_vac", (1, AT, 1))
-        said = own.user("change", WRITER.user, "--writes", "bo_vac, beam")
-        assert said == "login some_writer is a writer of beam, bo_vac\n"
+        output = own.user("change", WRITER.user, "--writes", "bo_vac, beam")
+        assert output == "login some_writer is a writer of beam, bo_vac\n"
         with pytest.raises(pymssql.Error, match="permission denied"):
             cursor.callproc("put_sr_vac", (1, AT, 2))
         cursor.callproc("put_beam", (1, AT, 3))
@@ -350,13 +350,13 @@ def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
 
 
 def test_commands_refuse_wrong_requests(own: Own) -> None:
-    said = own.user("change", WRITER.user, "--writes", "vacum", code=2)
-    assert "there is no table and no group of tables 'vacum'" in said
+    output = own.user("change", WRITER.user, "--writes", "vacum", code=2)
+    assert "there is no table and no group of tables 'vacum'" in output
     assert "would have no right at all" in own.user("change", WRITER.user, "--writes", "none", code=2)
     assert "a name is missing" in own.user("change", WRITER.user, "--writes", "beam,", code=2)
     assert "choose what to change" in own.user("change", WRITER.user, code=2)
-    said = own.user("add", "another", "--parameter-writer", "--tables", "beam", code=2)
-    assert "--tables names the tables of --writer and --reader" in said
+    output = own.user("add", "another", "--parameter-writer", "--tables", "beam", code=2)
+    assert "--tables names the tables of --writer and --reader" in output
     assert "some_writer: writer of group vacuum, open" in own.user("list")
 
 
@@ -446,8 +446,8 @@ def test_a_right_granted_by_hand_lasts_until_the_login_is_removed(own: Own, othe
 
 def test_doctor_lists_writers_of_all_tables(own: Own) -> None:
     own.user("add", "of_all", "--writer", "--password-stdin", stdin="all")
-    said = ringlog("doctor", "--data", own.server.data).stdout
-    assert "of_all, writer may write every table" in said
-    assert "ringlog user change NAME --writes TABLES" in said
-    assert "some_writer" not in said
+    output = ringlog("doctor", "--data", own.server.data).stdout
+    assert "of_all, writer may write every table" in output
+    assert "ringlog user change NAME --writes TABLES" in output
+    assert "some_writer" not in output
     own.user("remove", "of_all")

@@ -129,9 +129,9 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
 
 def own_session(server: RunningServer, name: str, **options: Any) -> psycopg.Connection:
     """A login's connection to PostgreSQL itself."""
-    place = conninfo_to_dict(server.dsn)
+    parts = conninfo_to_dict(server.dsn)
     return psycopg.connect(
-        host="127.0.0.1", port=place["port"], dbname=place["dbname"], user=name, password="secret", **options
+        host="127.0.0.1", port=parts["port"], dbname=parts["dbname"], user=name, password="secret", **options
     )
 
 

@@ -103,10 +103,10 @@ def test_weeks_removed_by_a_wrong_clock_are_restored(temporary_directory: Path, 
                 connection.execute(
                     "select ringlog.make_week(%s, %s, %s)", [table, Week.of(begin).start, begin]
                 )
-        said = ringlog("maintain", "--clock-is-right", "--data", data)
-        assert said.returncode == 0, said
+        output = ringlog("maintain", "--clock-is-right", "--data", data)
+        assert output.returncode == 0, output
         week = Week.of(begin).partition("clocked")
-        assert f"set aside log.{week}: past retention\n" in said.stdout
+        assert f"set aside log.{week}: past retention\n" in output.stdout
         assert counts(server) == [(20,), (40,)]
         days = [f"{moment:%Y-%m-%d}" for moment in (begin, begin + timedelta(days=1))]
         refused = ringlog("weeks", "restore", "clocked", *days, "--data", data)
@@ -115,8 +115,8 @@ def test_weeks_removed_by_a_wrong_clock_are_restored(temporary_directory: Path, 
         facility.write_text(FACILITY.replace("3 weeks", "9 weeks"))
         assert ringlog("init", "--facility", facility, "--data", data).returncode == 0
         assert f"clocked {Week.of(begin).start:%Y-%m-%d}" in ringlog("weeks", "list", "--data", data).stdout
-        said = ringlog("weeks", "restore", "clocked", *days, "--data", data)
-        assert said.stdout == f"restored log.{week}\n"
+        output = ringlog("weeks", "restore", "clocked", *days, "--data", data)
+        assert output.stdout == f"restored log.{week}\n"
         assert counts(server) == [(40,), (40,)]
         # a shorter retention needs the operator's decision; the message names weeks and rows
         facility.write_text(FACILITY)

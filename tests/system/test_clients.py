@@ -238,11 +238,11 @@ def test_a_table_variable_lives_in_its_batch(reader: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "said"),
+    ("batch", "message"),
     [
         ("begin tran declare @t table (a int) rollback", "rollback with a table variable"),
         ("insert into #t output inserted.a exec ('select 1')", "OUTPUT clause"),
     ],
 )
-def test_refusals(batch: str, said: str) -> None:
-    assert said in refusal(batch)
+def test_refusals(batch: str, message: str) -> None:
+    assert message in refusal(batch)

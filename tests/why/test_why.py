@@ -105,8 +105,8 @@ class RowsMix(Mix):
         rows: list[tuple[datetime, float | None]] = []
         lasting: list[datetime] = []
         per_slot = SLOT // CYCLE
-        for place, kind in enumerate(self.kinds):
-            start = self.begin + place * SLOT
+        for index, kind in enumerate(self.kinds):
+            start = self.begin + index * SLOT
             end, times = start + SLOT, [start + number * CYCLE for number in range(per_slot)]
             if kind in ("ok", "source lost", "never processed", "null", "unfit"):
                 rows += [(at, 1.0 if kind == "ok" else None) for at in times]
@@ -177,8 +177,8 @@ class SamplesMix(Mix):
         self.stops: list[tuple[datetime, datetime, bool]] = []
         # one hour has one count of dropped samples, and the file of a retired signal one begin
         for kind in ("clock", "retired"):
-            for place in [place for place, each in enumerate(self.kinds) if each == kind][1:]:
-                self.kinds[place] = "ok"
+            for index in [index for index, each in enumerate(self.kinds) if each == kind][1:]:
+                self.kinds[index] = "ok"
 
     def inject(self) -> None:
         server, second = self.web.server, self.step
@@ -187,8 +187,8 @@ class SamplesMix(Mix):
         server.sql("update ringlog.signal set valid_from = %s where signal = %s", long_ago)
         samples: list[tuple[datetime, float | None, int, int]] = []
         lasting: list[datetime] = []
-        for place, kind in enumerate(self.kinds):
-            start = self.begin + place * SLOT
+        for index, kind in enumerate(self.kinds):
+            start = self.begin + index * SLOT
             end = start + SLOT
             match kind:
                 case "ok":

@@ -121,15 +121,15 @@ def _queries(
     trend = f"select * from ringlog.get_trends('{table}/current_1', '{first}', '{newest.end}', {points})"
     yield Figure("a trend of all weeks", took(trend), "ms")
     doing("ten rows")
-    for place in ("in the archive", "in PostgreSQL"):
-        if place == "in PostgreSQL":
+    for tier in ("in the archive", "in PostgreSQL"):
+        if tier == "in PostgreSQL":
             administrator.execute(
                 f"insert into weeks.{table} (seq_no, time, current_1)"
                 " select n, now() - n * interval '1 second', n from generate_series(1, 20) as n".encode()
             )
         for columns, what in ((few, ""), ("*", ", all columns")):
             newest_rows = f"select {columns} from log.{table} order by time desc limit 10"
-            yield Figure(f"the newest ten rows, {place}{what}", took(newest_rows), "ms")
+            yield Figure(f"the newest ten rows, {tier}{what}", took(newest_rows), "ms")
     for columns, what in ((few, ""), ("*", ", all columns")):
         oldest_rows = f"select {columns} from log.{table} order by time limit 10"
         yield Figure(f"the oldest ten rows{what}", took(oldest_rows), "ms")

@@ -44,7 +44,7 @@ _TABLE_2 = """
 
 def _rows(text: str, width: int) -> dict[str, tuple[float, ...]]:
     words = text.split()
-    rows = (words[place : place + width] for place in range(0, len(words), width))
+    rows = (words[first : first + width] for first in range(0, len(words), width))
     return {f"AAPS-{name}": tuple(map(float, figures)) for name, *figures in rows}
 
 

@@ -66,8 +66,8 @@ class Scenario:
 def _scenarios() -> Iterator[Scenario]:
     for block, count in enumerate(_COUNTS):
         each = product(_POINTS, SIZES, _RATES)
-        for place, (points, kind, rate) in enumerate(each, start=1):
-            yield Scenario(f"AAPS-{200 * block + 10 * place:04}", count, points, kind, rate)
+        for number, (points, kind, rate) in enumerate(each, start=1):
+            yield Scenario(f"AAPS-{200 * block + 10 * number:04}", count, points, kind, rate)
 
 
 SCENARIOS = {one.name: one for one in _scenarios()}

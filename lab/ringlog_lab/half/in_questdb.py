@@ -47,14 +47,14 @@ class InQuestdb(Target):
         with Sender.from_conf(self._server.sender) as sender:
             buffer = sender.new_buffer()
             for _, moment, nanoseconds, values, severities in self.recordings[table].rows(rows):
-                for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
+                for number, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
                     columns: dict[str, Any] = {
                         "nanoseconds": nanoseconds,
                         "value": value,
                         "severity": severity,
                         "status": 3 * severity,
                     }
-                    buffer.row("half", symbols={"pv": str(first + place)}, columns=columns, at=moment)
+                    buffer.row("half", symbols={"pv": str(first + number)}, columns=columns, at=moment)
                 several += len(values)
                 if several >= _TOGETHER:
                     made.append(buffer)

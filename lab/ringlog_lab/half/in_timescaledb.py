@@ -21,7 +21,7 @@ class Hypertable(Narrow):
         )
 
     def size(self) -> int:
-        return size(self.place.administrator, "select hypertable_size(%s)", f"public.{self.table}")
+        return size(self.access.administrator, "select hypertable_size(%s)", f"public.{self.table}")
 
 
 class Compressed(Hypertable):
@@ -42,11 +42,11 @@ class Compressed(Hypertable):
 
     def compress(self) -> None:
         chunks = sql.SQL("select show_chunks({})::text").format(f"public.{self.table}")
-        for (chunk,) in self.place.administrator.execute(chunks).fetchall():
-            self.place.administrator.execute("select compress_chunk(%s)", [chunk])
+        for (chunk,) in self.access.administrator.execute(chunks).fetchall():
+            self.access.administrator.execute("select compress_chunk(%s)", [chunk])
 
 
 def targets(server: Timescaledb, pvs: int) -> list[Narrow]:
     """Both, in a running server."""
-    place = PostgresAccess(server.postmaster, server.administrator, server.conninfo, server.conninfo)
-    return [Hypertable(place, pvs), Compressed(place, pvs)]
+    access = PostgresAccess(server.postmaster, server.administrator, server.conninfo, server.conninfo)
+    return [Hypertable(access, pvs), Compressed(access, pvs)]

@@ -80,10 +80,10 @@ class Recording:
                 "time": moment.isoformat(),
                 "nanoseconds": nanoseconds,
             }
-            for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
-                one[f"pv_{place}"] = value
-                one[f"severity_{place}"] = severity
-                one[f"status_{place}"] = 3 * severity
+            for number, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
+                one[f"pv_{number}"] = value
+                one[f"severity_{number}"] = severity
+                one[f"status_{number}"] = 3 * severity
             found.append(one)
         return json.dumps(found, separators=(",", ":"))
 
@@ -103,8 +103,8 @@ class Recording:
         text = []
         for _, moment, nanoseconds, values, severities in self.rows(count):
             time = moment.isoformat()
-            for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
-                text.append(f"{first + place}\t{time}\t{nanoseconds}\t{value}\t{severity}\t{3 * severity}\n")
+            for number, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
+                text.append(f"{first + number}\t{time}\t{nanoseconds}\t{value}\t{severity}\t{3 * severity}\n")
         return "".join(text).encode()
 
     def protocol(self, count: int) -> list[str]:
@@ -113,9 +113,9 @@ class Recording:
         lines = []
         for _, moment, nanoseconds, values, severities in self.rows(count):
             time = 1000 * microseconds(moment) + nanoseconds
-            for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
+            for number, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
                 status = f"severity={severity}i,status={3 * severity}i"
-                lines.append(f"half,pv={first + place} value={value},{status} {time}")
+                lines.append(f"half,pv={first + number} value={value},{status} {time}")
         return lines
 
 

@@ -163,19 +163,19 @@ class Narrow(Target):
     name = "narrow PostgreSQL"
     table = "half_narrow"
 
-    def __init__(self, place: PostgresAccess, pvs: int) -> None:
+    def __init__(self, access: PostgresAccess, pvs: int) -> None:
         super().__init__(pvs)
-        self.place = place
+        self.access = access
         self.readings = (f"{self.name}, SQL",)
         self.create()
 
     @classmethod
     def beside(cls, server: Server, pvs: int) -> "Narrow":
         """The table in the PostgreSQL of a ringlog server."""
-        place = PostgresAccess(
+        access = PostgresAccess(
             server.postmaster, server.administrator, server.conninfo(WRITER), server.conninfo(READER)
         )
-        made = cls(place, pvs)
+        made = cls(access, pvs)
         for right, who in (("select, insert", WRITER), ("select", READER)):
             grant = sql.SQL("grant {} on {} to {}")
             made.execute(grant.format(sql.SQL(right), made.identifier, sql.Identifier(who)))
@@ -186,7 +186,7 @@ class Narrow(Target):
         return sql.Identifier("public", self.table)
 
     def execute(self, statement: sql.SQL | sql.Composed) -> None:
-        self.place.administrator.execute(statement)
+        self.access.administrator.execute(statement)
 
     def create(self) -> None:
         """Makes the table."""
@@ -202,7 +202,7 @@ class Narrow(Target):
         return [self.recordings[table].lines(rows)]
 
     def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
-        with session.connect(self.place.writer) as connection, connection.cursor() as cursor:
+        with session.connect(self.access.writer) as connection, connection.cursor() as cursor:
             for _, parts in some:
                 with cursor.copy(sql.SQL("copy {} from stdin").format(self.identifier)) as copy:
                     for part in parts:
@@ -210,13 +210,13 @@ class Narrow(Target):
             connection.commit()
 
     def found(self) -> int:
-        return count(self.place.administrator, self.identifier)
+        return count(self.access.administrator, self.identifier)
 
     def size(self) -> int:
-        return size(self.place.administrator, "select pg_total_relation_size(%s)", f"public.{self.table}")
+        return size(self.access.administrator, "select pg_total_relation_size(%s)", f"public.{self.table}")
 
     def cpu(self) -> float:
-        return postgres_cpu(self.place.postmaster)[0]
+        return postgres_cpu(self.access.postmaster)[0]
 
     @contextmanager
     def reading(self, until: datetime, way: str) -> Iterator[Reading]:
@@ -224,7 +224,7 @@ class Narrow(Target):
             "select time, nanoseconds, value, severity, status from {} where pv_id = 1 and "
             "time between {} and {} order by time"
         ).format(self.identifier, midnight(), until)
-        with session.connect(self.place.reader, autocommit=True) as connection:
+        with session.connect(self.access.reader, autocommit=True) as connection:
             yield Reading(binary(connection, query), backend_cpu(connection))
 
 

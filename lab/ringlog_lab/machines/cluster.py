@@ -32,7 +32,7 @@ class Cluster:
         self.folder = folder
         self.say = say
         lay_network(f"{_NETWORK}.254/24")
-        self.members = [self._host(name, place) for place, name in enumerate(("db1", "db2"), start=1)]
+        self.members = [self._host(name, number) for number, name in enumerate(("db1", "db2"), start=1)]
         self.witness = self._host("witness", 3)
         files = folder / "files"
         places = [f"{host.name}={host.address}" for host in self.members]
@@ -59,8 +59,8 @@ class Cluster:
         self.wait_well()
         say("the machines are well\n" + self.ringlog("ha", "status", "--config", str(self.config)))
 
-    def _host(self, name: str, place: int) -> Host:
-        return Host(name, f"{_NETWORK}.{place}", self.folder / name)
+    def _host(self, name: str, number: int) -> Host:
+        return Host(name, f"{_NETWORK}.{number}", self.folder / name)
 
     @property
     def urls(self) -> list[str]:

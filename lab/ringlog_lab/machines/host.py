@@ -65,12 +65,12 @@ class Host:
         """Takes the files over, with their folders laid below this machine's own."""
         for file in files.rglob("*"):
             if file.is_file():
-                place = self.folder / file.relative_to(files)
-                place.parent.mkdir(parents=True, exist_ok=True)
+                path = self.folder / file.relative_to(files)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 # where a path begins: the programs may lie below a folder with such a name
                 text = re.sub(_ROOTS, lambda root: f"{self.folder}{root[0]}", file.read_text())
-                place.touch(0o600)
-                place.write_text(text)
+                path.touch(0o600)
+                path.write_text(text)
         (self.folder / "var/lib/ringlog").mkdir(parents=True)
         _give_away(self.folder, *self.folder.rglob("*"))
 

@@ -67,8 +67,8 @@ class Writers:
                 Writer(table.written, zone, next(addresses), password, spool, acknowledged=acknowledged)
             )
         self._threads = [
-            threading.Thread(target=self._give, args=(writer, place / rate / len(self._writers), 1 / rate))
-            for place, writer in enumerate(self._writers)
+            threading.Thread(target=self._give, args=(writer, index / rate / len(self._writers), 1 / rate))
+            for index, writer in enumerate(self._writers)
         ]
         for thread in self._threads:
             thread.start()

@@ -118,10 +118,10 @@ class Site:
         for week in sorted({Week.of(time).start for time in times}):
             administrator.execute("select ringlog.make_week('parts', %s)", [week])
 
-    def put(self, draw: random.Random, place: int, times: list[datetime]) -> None:
+    def put(self, draw: random.Random, seq_no: int, times: list[datetime]) -> None:
         """Puts rows of these times, with random values, by the procedure, and into the plain table."""
         rows = [
-            (place, time, *(draw.choice((None, *each, *each)) for _, each in _COLUMNS.values()))
+            (seq_no, time, *(draw.choice((None, *each, *each)) for _, each in _COLUMNS.values()))
             for time in sorted({*times})
         ]
         values = ", ".join(["%s"] * (2 + len(_COLUMNS)))

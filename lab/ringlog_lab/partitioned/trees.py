@@ -56,7 +56,7 @@ def tree(draw: random.Random, grammar: Grammar, kind: str, depth: int) -> Tree:
     if leaves and (depth <= 0 or draw.random() < 0.2):
         forms = leaves
     form = draw.choice(forms)
-    return Tree(kind, form, tuple(tree(draw, grammar, place, depth - 1) for place in _PLACE.findall(form)))
+    return Tree(kind, form, tuple(tree(draw, grammar, slot, depth - 1) for slot in _PLACE.findall(form)))
 
 
 def reduced(failing: Tree, grammar: Grammar, fails: Callable[[Tree], bool], seconds: float = 60) -> Tree:

@@ -85,9 +85,9 @@ def fill(server: Server, every: float) -> int:
         administrator.execute(sql.SQL("vacuum analyze {}").format(where))
         counts.append(_count(server, where))
     values = sql.SQL(", ").join(
-        sql.SQL("{} + extract(epoch from moment)").format(sql.Literal(place)) for place in range(_WIDTH)
+        sql.SQL("{} + extract(epoch from moment)").format(sql.Literal(index)) for index in range(_WIDTH)
     )
-    names = sql.SQL(", ").join(sql.Identifier(f"value_{place + 1}") for place in range(_WIDTH))
+    names = sql.SQL(", ").join(sql.Identifier(f"value_{index + 1}") for index in range(_WIDTH))
     own = 0
     for number in range(_TABLES):
         table = f"beam_{number}"

@@ -200,7 +200,7 @@ def _reading(read: Sequence[Read]) -> Section:
         times = each.all
         step = max(1, len(times) // 200)
         points = [
-            (1e3 * times[place], 100 * (place + 1) / len(times)) for place in range(0, len(times), step)
+            (1e3 * times[index], 100 * (index + 1) / len(times)) for index in range(0, len(times), step)
         ]
         lines.append(Line(_target(each), points))
     lines.append(

@@ -288,7 +288,7 @@ def _calls(connection: Any) -> Scheme:
 
 
 def _bulk(connection: Any, table: str) -> Scheme:
-    places = [place + 1 for place in range(len(_COLUMNS))]
+    places = [index + 1 for index in range(len(_COLUMNS))]
 
     def write(rows: Sequence[Row]) -> None:
         connection.bulk_copy(f"css.{table}", rows, column_ids=places)

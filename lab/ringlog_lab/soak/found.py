@@ -43,8 +43,8 @@ def look_for(server: Server, facility: Facility, written: "Records") -> Found:
     """`written` are the records of acknowledged rows. The ring must have the last round of each table, log
     and archive everything that retention and policy leave."""
     parts = [
-        _of_table(server, table, written[written["table"] == place])
-        for place, table in enumerate(facility.tables)
+        _of_table(server, table, written[written["table"] == index])
+        for index, table in enumerate(facility.tables)
     ]
     fields = Found.__dataclass_fields__
     return Found(**{name: sum(getattr(part, name) for part in parts) for name in fields})
@@ -77,7 +77,7 @@ def _of_table(server: Server, table: Table, written: "Records") -> Found:
         left_out=0 if every else len(kept) - stored,
         found=stored,
         altered=altered + strange,
-        in_rings=sum(rows.get(place) == time for place, time in last.items()),
+        in_rings=sum(rows.get(seq_no) == time for seq_no, time in last.items()),
         of_rings=len(last),
     )
 

@@ -41,13 +41,13 @@ def begun(stage: Stage, run: Run, text: str) -> Iterator["Loading"]:
         stage.note(server)
         run.state.password = server.password
         run.started(server.gateway.pid)
-        with said():
+        with reported():
             install(server)
             yield Loading(stage, run, server, stack)
 
 
 @contextmanager
-def said() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """A server that ends ends the experiment with a sentence."""
     try:
         yield

@@ -101,11 +101,11 @@ def with_weeks(facility: str, archive: Path) -> str:
     if re.search(r"^\[history\]", facility, re.MULTILINE):
         raise LoadTestUsageError("the facility file has [history]: this experiment adds one of its own")
     head, *tables = re.split(r"^(?=\[\[table\]\]$)", facility, flags=re.MULTILINE)
-    for place in range(0, len(tables), _TENTH):
-        own, mark, rest = tables[place].partition("[[table.column]]")
+    for index in range(0, len(tables), _TENTH):
+        own, mark, rest = tables[index].partition("[[table.column]]")
         own = re.sub(r"^retention *=.*\n", "", own, flags=re.MULTILINE)
         own = own.replace("[[table]]\n", f'[[table]]\nretention = "{RETENTION.days} days"\n', 1)
-        tables[place] = own + mark + rest
+        tables[index] = own + mark + rest
     history = f'\n[history]\nonline = "{ONLINE.days} day"\narchive = "{archive}"\n'
     return head + "".join(tables) + history
 
@@ -233,7 +233,7 @@ def _whole(content: bytes, kind: type[T]) -> Iterator[T]:
 
 def shares(tables: Sequence[Table]) -> list[float]:
     """The part of a cycle by which each table is late."""
-    return [place / len(tables) for place in range(len(tables))]
+    return [index / len(tables) for index in range(len(tables))]
 
 
 def chosen_tables(plan: Plan, tables: Sequence[Table]) -> range:
@@ -244,5 +244,5 @@ def chosen_tables(plan: Plan, tables: Sequence[Table]) -> range:
 def foreseen(plan: Plan, facility: Facility) -> tuple[int, int]:
     """The rows of these days at the normal rate, and those of the run."""
     rates = [1 / table.cycle for table in facility.tables]
-    chosen = sum(rates[place] for place in chosen_tables(plan, facility.tables))
+    chosen = sum(rates[index] for index in chosen_tables(plan, facility.tables))
     return round(plan.seconds * sum(rates)), round(plan.seconds * chosen / plan.thin)

@@ -191,7 +191,7 @@ def judged(looks: Sequence[Look], latencies: Mapping[str, Samples]) -> Drifts:
 
 def _round(run: Run, facility: Facility) -> float:
     """Days until every ring has gone round."""
-    written = [facility.tables[place] for place in chosen_tables(run.plan, facility.tables)]
+    written = [facility.tables[index] for index in chosen_tables(run.plan, facility.tables)]
     return max(table.rows * table.cycle for table in written) * run.plan.thin / DAY
 
 
@@ -231,7 +231,7 @@ _HEADINGS = ["", "unit", "first", "last", "a day", "with confidence"]
 def _shown(name: str, samples: Samples, one: Drift) -> list[str]:
     """The cells of _HEADINGS."""
     unit, scale = _UNITS[name]
-    ends = [amount(samples[place][1] * scale) for place in (0, -1)] if samples else [MISSING, MISSING]
+    ends = [amount(samples[index][1] * scale) for index in (0, -1)] if samples else [MISSING, MISSING]
     if one.slope is None:
         return [name, unit, *ends, MISSING, MISSING]
     slope, low, high = (each * scale for each in one.slope)

@@ -47,12 +47,12 @@ def main() -> None:
     tables = load_facility(Path(options.facility)).tables
     plan, share = options.plan, shares(tables)
     own = chosen_tables(plan, tables)[options.first :: options.step]
-    sets = {place: readings(tables[place]) for place in own}
+    sets = {index: readings(tables[index]) for index in own}
     address = Address(options.user, options.host, options.port)
     # one for each table, as the paper has a process for each
-    connections = {place: connect(address, password, timeout=120) for place in own}
+    connections = {index: connect(address, password, timeout=120) for index in own}
     done = acknowledged(Path(options.calls))
-    rows = [(due(plan, tables[place], share[place], done[place]), place, done[place]) for place in own]
+    rows = [(due(plan, tables[index], share[index], done[index]), index, done[index]) for index in own]
     heapq.heapify(rows)
     calls = Calls()
     print("ready", flush=True)
@@ -60,26 +60,26 @@ def main() -> None:
         for line in sys.stdin:
             until = float(line)
             while rows and rows[0][0] < until:
-                _, place, number = rows[0]
-                table = tables[place]
-                moment, seq_no = row_time(plan, table, share[place], number), 1 + number % table.rows
-                values = (seq_no, moment_of(moment), *sets[place][chosen(moment)].values())
+                _, index, number = rows[0]
+                table = tables[index]
+                moment, seq_no = row_time(plan, table, share[index], number), 1 + number % table.rows
+                values = (seq_no, moment_of(moment), *sets[index][chosen(moment)].values())
                 for attempt in range(1, _ATTEMPTS + 1):
                     started, answered = time.monotonic(), True
                     try:
-                        call(connections[place], f"put_{table.name}", *values)
+                        call(connections[index], f"put_{table.name}", *values)
                     except Refused:
                         if attempt == _ATTEMPTS:
                             raise
                         answered = False
                     latency = round((time.monotonic() - started) * _MICROSECONDS)
-                    calls.add(Call(Kind.WRITE, answered, place, seq_no, moment, latency))
+                    calls.add(Call(Kind.WRITE, answered, index, seq_no, moment, latency))
                     file.write(calls.take())
                     file.flush()
                     if answered:
                         break
                 number += 1
-                heapq.heapreplace(rows, (due(plan, table, share[place], number), place, number))
+                heapq.heapreplace(rows, (due(plan, table, share[index], number), index, number))
             print(line, end="", flush=True)
     for connection in connections.values():
         connection.close()

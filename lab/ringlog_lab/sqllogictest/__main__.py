@@ -36,9 +36,9 @@ class Counts:
     examples: dict[str, str] = field(default_factory=dict)
     """the first place of each error"""
 
-    def refuse(self, refused: Counter[str], error: str, place: str) -> None:
+    def refuse(self, refused: Counter[str], error: str, where: str) -> None:
         refused[error] += 1
-        self.examples.setdefault(error, place)
+        self.examples.setdefault(error, where)
 
     def print(self) -> None:
         total = self.equal + self.different + self.refused.total()
@@ -78,25 +78,25 @@ def _run(file: Path, connection: Any, counts: Counts, end: float) -> None:
     for record in records_of(file):
         if time.monotonic() > end:
             return
-        place = f"{file.parent.name}/{file.name}:{record.line}"
+        where = f"{file.parent.name}/{file.name}:{record.line}"
         try:
             cursor.execute(record.sql)
             rows = cursor.fetchall() if record.types else ()
         except pymssql.Error as error:
             if record.types:
-                counts.refuse(counts.refused, _cause(error), place)
+                counts.refuse(counts.refused, _cause(error), where)
             elif not record.fails:
-                counts.refuse(counts.statements, _cause(error), place)
+                counts.refuse(counts.statements, _cause(error), where)
             continue
         if not record.types:
             if record.fails:
-                counts.refuse(counts.statements, "no error", place)
+                counts.refuse(counts.statements, "no error", where)
         elif is_expected(record, rows):
             counts.equal += 1
         else:
             counts.different += 1
             if counts.different <= _SHOWN:
-                print(f"{place}: {_short(record)}: {list(rows)[:3]}, not {record.expected[:3]}", flush=True)
+                print(f"{where}: {_short(record)}: {list(rows)[:3]}, not {record.expected[:3]}", flush=True)
 
 
 def _short(record: Record) -> str:

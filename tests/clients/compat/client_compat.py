@@ -140,7 +140,7 @@ class Client:
     """class of the exception, or its substitute, for a wrong password"""
     failed: str
     """the same for a procedure that violates a constraint"""
-    lacks: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     """features that the client does not have, by the names of tests, with the reason"""
     remarks: dict[str, str] = field(default_factory=dict)
     """remarks on supported features, by the names of tests"""
@@ -192,7 +192,7 @@ class FreetdsProgram:
 
     name: str
     protocol: str
-    lacks: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     not_yet: dict[str, str] = field(default_factory=dict)
     version: Callable[[], str] = freetds
@@ -286,10 +286,10 @@ def jdbc(url: str) -> Callable[[Clients, Login], Conversation]:
     def start(clients: Clients, login: Login) -> Conversation:
         words = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         words += ["-cp", clients.programs.java, "JdbcClient"]
-        place = url.format(
+        location = url.format(
             host=clients.server.host, port=clients.server.port, certificate=clients.certificate
         )
-        return clients.run(login.password, *words, place, login.user)
+        return clients.run(login.password, *words, location, login.user)
 
     return start
 
@@ -333,10 +333,10 @@ CLIENTS = (
             ct_library(protocol),
             refused="server message",
             failed="server message",
-            lacks={"pool": NO_POOL, "timeout": "ct_client.c has none"} | lacks,
+            missing={"pool": NO_POOL, "timeout": "ct_client.c has none"} | missing,
             empty=" " if protocol == "5.0" else "",
         )
-        for protocol, lacks in (
+        for protocol, missing in (
             ("5.0", {}),
             ("7.4", {"unicode": "it sends CS_CHAR in the server's code page"}),
         )
@@ -349,7 +349,7 @@ CLIENTS = (
             db_library(protocol),
             refused="message handler",
             failed="message handler",
-            lacks={"pool": NO_POOL, "parameters": "its text has no parameters"},
+            missing={"pool": NO_POOL, "parameters": "its text has no parameters"},
             empty=None,
         )
         for protocol in ("5.0", "7.4")
@@ -364,7 +364,7 @@ CLIENTS = (
         minutes=True,
         empty=" ",
         longest_text=255,
-        lacks={
+        missing={
             "pool": NO_POOL,
             "cancel": NO_CANCEL,
             "timeout": "it reports that the time has run out, and waits on",
@@ -381,7 +381,7 @@ CLIENTS = (
         refused="pymssql.exceptions.OperationalError",
         failed="pymssql.exceptions.DatabaseError",
         empty=None,
-        lacks={"pool": NO_POOL, "cancel": NO_CANCEL},
+        missing={"pool": NO_POOL, "cancel": NO_CANCEL},
     ),
     Client(
         "ctds",
@@ -392,7 +392,11 @@ CLIENTS = (
         failed="_tds.IntegrityError",
         empty=None,
         empty_binary=None,
-        lacks={"status": NO_STATUS, "cancel": NO_CANCEL, "pool": "its pool hands connections on as they are"},
+        missing={
+            "status": NO_STATUS,
+            "cancel": NO_CANCEL,
+            "pool": "its pool hands connections on as they are",
+        },
     ),
     Client(
         "python-tds",
@@ -401,7 +405,7 @@ CLIENTS = (
         python("pytds_client.py"),
         refused="pytds.tds_base.OperationalError",
         failed="pytds.tds_base.IntegrityError",
-        lacks={"cancel": NO_CANCEL},
+        missing={"cancel": NO_CANCEL},
     ),
     *(
         Client(
@@ -411,7 +415,7 @@ CLIENTS = (
             tdsodbc(protocol, "off"),
             refused="pyodbc.ProgrammingError",
             failed="pyodbc.IntegrityError",
-            lacks={
+            missing={
                 "status": "it has no output parameters",
                 "output_parameters": "it has none",
                 "pool": "unixODBC's pool is a matter of its configuration",
@@ -428,7 +432,7 @@ CLIENTS = (
         odbc_18("Encrypt=no"),
         refused="pyodbc.InterfaceError",
         failed="pyodbc.IntegrityError",
-        lacks={
+        missing={
             "status": "it has no output parameters",
             "output_parameters": "it has none",
             "pool": "unixODBC's pool is a matter of its configuration",
@@ -441,7 +445,7 @@ CLIENTS = (
         jdbc("jdbc:jtds:sybase://{host}:{port};charset=utf8"),
         refused="java.sql.SQLException",
         failed="java.sql.SQLException",
-        lacks={"pool": "its pooled connections are handed on as they are"},
+        missing={"pool": "its pooled connections are handed on as they are"},
         remarks={"nulls": "setNull(…, BIT) sends 0, as ASE has no NULL bits; setNull(…, INTEGER) sends NULL"},
         empty=" ",
         empty_binary=None,
@@ -453,7 +457,7 @@ CLIENTS = (
         jdbc("jdbc:jtds:sqlserver://{host}:{port}"),
         refused="java.sql.SQLException",
         failed="java.sql.SQLException",
-        lacks={"pool": "its pooled connections are handed on as they are"},
+        missing={"pool": "its pooled connections are handed on as they are"},
     ),
     Client(
         "mssql-jdbc, encrypt=false",

@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Orders the tests: client after client, and the page that lists all of them last."""
 
-    def place(item: pytest.Item) -> tuple[bool, str, int]:
+    def position(item: pytest.Item) -> tuple[bool, str, int]:
         client = item.callspec.params.get("client") if hasattr(item, "callspec") else None
         return (
             item.path.name == "test_page.py",
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     here = [item for item in items if item.path.parent == HERE]
-    items[:] = [item for item in items if item.path.parent != HERE] + sorted(here, key=place)
+    items[:] = [item for item in items if item.path.parent != HERE] + sorted(here, key=position)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -47,8 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     feature = _feature(metafunc.function)
     params = []
     for client in clients:
-        if feature in client.lacks:
-            entry = replace(_entry(metafunc.function, client, "-"), why=client.lacks[feature])
+        if feature in client.missing:
+            entry = replace(_entry(metafunc.function, client, "-"), why=client.missing[feature])
             metafunc.config.stash[RECORD].append(entry)
             continue
         why = client.not_yet.get(feature)
@@ -89,7 +89,7 @@ def _entry(test: Callable[..., object], client: Client, served: str) -> matrix.E
     module = sys.modules[test.__module__]
     return matrix.Entry(
         section=str(module.__doc__).split("\n")[0].rstrip("."),
-        place=list(vars(module)).index(test.__name__),
+        position=list(vars(module)).index(test.__name__),
         feature=_feature(test).replace("_", " "),
         client=client.name,
         protocol=client.protocol,

@@ -31,7 +31,7 @@ class Entry:
     """The result of one client for one feature."""
 
     section: str
-    place: int
+    position: int
     """of the feature in its section"""
     feature: str
     client: str
@@ -66,7 +66,7 @@ def without_versions(page: str) -> str:
 
 
 def _section(title: str, entries: list[Entry]) -> str:
-    features = dict.fromkeys(entry.feature for entry in sorted(entries, key=lambda entry: entry.place))
+    features = dict.fromkeys(entry.feature for entry in sorted(entries, key=lambda entry: entry.position))
     versions: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         if entry.version:
@@ -83,7 +83,7 @@ def _section(title: str, entries: list[Entry]) -> str:
 def _exceptions(client: str, protocols: list[str], entries: list[Entry]) -> str:
     """Features that a client restricts, with the reason; then those that it lacks."""
     found: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: entry.place):
+    for entry in sorted(entries, key=lambda entry: entry.position):
         if entry.client == client and (entry.why or entry.served != "yes"):
             kind = "but" if entry.served == "yes" else entry.served
             found.setdefault((kind, "" if kind == "-" else entry.why, entry.feature), []).append(entry)

@@ -34,7 +34,7 @@ MSSQL = "jdbc:sqlserver://{host}:{port};"
 
 
 def tls(client: str, name: str, start: Callable[[Clients, Login], Conversation]) -> Client:
-    return replace(KNOWN[client], name=name, start=start, lacks={}, not_yet={})
+    return replace(KNOWN[client], name=name, start=start, missing={}, not_yet={})
 
 
 def encrypting_node(encrypt: str) -> Callable[[Clients, Login], Conversation]:

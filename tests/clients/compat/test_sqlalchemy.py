@@ -17,7 +17,7 @@ from servers import RunningServer
 class Dialect:
     name: str = "SQLAlchemy, mssql+pymssql"
     protocol: str = "7.4"
-    lacks: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     not_yet: dict[str, str] = field(default_factory=dict)
     version: Callable[[], str] = lambda: f"{version('SQLAlchemy')}, pymssql {version('pymssql')}"

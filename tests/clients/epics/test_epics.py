@@ -105,7 +105,7 @@ def test_2000_pvs(protocol: str, ioc: Ioc, programs: Programs, epics_server: Run
                 log_rows(connection, name) >= ROWS and all_have_changed(connection, name) for name in names
             )
         )
-        said = loader.stop()
+        output = loader.stop()
         updates = dropped = 0
         for name in names:
             query = sql.SQL("select * from {} order by time, seq_no").format(sql.Identifier("log", name))
@@ -118,9 +118,11 @@ def test_2000_pvs(protocol: str, ioc: Ioc, programs: Programs, epics_server: Run
                     int(later - earlier) - 1 for earlier, later in pairwise(counts) if later > earlier
                 )
     # an IOC on a busy machine overruns its own queues; the number of lost updates does not matter here
-    print(f"{protocol}: {updates} updates of {TABLES * PVS} PVs, {dropped} dropped; {said.splitlines()[-1]}")
-    reported = re.search(r"(\d+) dropped", said.splitlines()[-1])
-    assert not reported, said
+    print(
+        f"{protocol}: {updates} updates of {TABLES * PVS} PVs, {dropped} dropped; {output.splitlines()[-1]}"
+    )
+    reported = re.search(r"(\d+) dropped", output.splitlines()[-1])
+    assert not reported, output
 
 
 # Values of the saw with their alarms in its record: one in each state.
@@ -171,7 +173,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
         # it passes through all its states, disconnects and reconnects
         wait_until(
             lambda: loader.is_running() and states(connection) >= STATES,
-            lambda: (states(connection), newest(connection), loader.said(), ioc.log.read_text()),
+            lambda: (states(connection), newest(connection), loader.output(), ioc.log.read_text()),
         )
         ioc.kill()
         wait_until(lambda: is_lost(connection), lambda: newest(connection))
@@ -184,7 +186,9 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
             loader.stop()
             written = log_rows(connection, "alarms")
             loader = programs.load(epics_server, protocol, "alarms")
-            wait_until(lambda: loader.is_running() and log_rows(connection, "alarms") > written, loader.said)
+            wait_until(
+                lambda: loader.is_running() and log_rows(connection, "alarms") > written, loader.output
+            )
         wait_until(lambda: events(connection) >= EVENTS, lambda: EVENTS - events(connection))
         loader.stop()
         rows = connection.execute(
@@ -282,7 +286,7 @@ def test_an_undefined_value_is_no_reading(
                     and row[0] > 20
                     and row
                 ),
-                loader.said,
+                loader.output,
             )
             assert row[1:] == ((0, 0, 0, 0, 17, 17, True) if table == "undefined" else (0, True))
         loader.stop()
@@ -315,7 +319,7 @@ def test_fields_of_a_pv_in_each_type(protocol: str, programs: Programs, epics_se
                 and len(row[2]) > 2
                 and row
             ),
-            loader.said,
+            loader.output,
         )
         assert row[1:] == (True, ["MAJOR", "MINOR", "NO_ALARM"])
         assert "refused" not in loader.stop()
@@ -336,11 +340,11 @@ def test_the_return_of_a_slow_pv_has_its_own_time(
 
         with Source(ioc.environment, *updates):
             loader = programs.load(epics_server, "pva", "slow")
-            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], True)], lambda: (rows(), loader.said()))
-        wait_until(lambda: rows()[-1:] == [(None, None, False)], lambda: (rows(), loader.said()))
+            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], True)], lambda: (rows(), loader.output()))
+        wait_until(lambda: rows()[-1:] == [(None, None, False)], lambda: (rows(), loader.output()))
         lost = len(rows())
         with Source(ioc.environment, *updates, ("ROW:SLOW", "d", 7.0, 100.0, 0)):
-            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], False)], lambda: (rows(), loader.said()))
+            wait_until(lambda: rows()[-1:] == [(7.0, [1.0, 2.0], False)], lambda: (rows(), loader.output()))
         times = connection.execute("select time from log.slow order by time, seq_no").fetchall()
         # the outage is between two rows
         assert times[lost - 1] < times[-1]
@@ -367,7 +371,7 @@ def test_every_value_after_an_infinite_one_is_a_row(
                     lambda number=number: (
                         loader.is_running() and len(connection.execute(query).fetchall()) == number
                     ),
-                    loader.said,
+                    loader.output,
                 )
             assert str([value for (value,) in connection.execute(query)]) == str(values)
 
@@ -394,7 +398,7 @@ def test_texts_that_are_empty_at_first(
         def come(*texts: str) -> None:
             wait_until(
                 lambda: loader.is_running() and texts in connection.execute(query).fetchall(),
-                lambda: (connection.execute(query).fetchall(), loader.said()),
+                lambda: (connection.execute(query).fetchall(), loader.output()),
             )
 
         come("", "", "")
@@ -403,8 +407,8 @@ def test_texts_that_are_empty_at_first(
         put("", "")
         connection.execute("truncate weeks.texts")
         come("", "", "")
-        said = loader.stop()
-    assert "refused" not in said
+        output = loader.stop()
+    assert "refused" not in output
 
 
 def test_a_time_stamp_far_ahead_moves_no_other_row(
@@ -420,14 +424,14 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
     ):
         loader = programs.load(epics_server, "pva", "drifting")
         # the first one is there
-        wait_until(lambda: loader.is_running() and log_rows(connection, "drifting"), loader.said)
+        wait_until(lambda: loader.is_running() and log_rows(connection, "drifting"), loader.output)
         for number, ahead in ((1, 0), (2, 2 * 86_400), (3, 0)):
             source.post(*updates(number, ahead))
             wait_until(
                 lambda number=number: (
                     loader.is_running() and connection.execute(query, [number, number]).fetchone()
                 ),
-                loader.said,
+                loader.output,
             )
         loader.stop()
         rows = connection.execute(

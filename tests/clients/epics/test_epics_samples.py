@@ -153,9 +153,9 @@ def test_every_sample_is_stored_once(
         return all(any(each[0] > moment for each in found.get(name, ())) for name in names)
 
     add(admin, *names[: len(FIRST)])
-    wait_until(lambda: since("-infinity", names[: len(FIRST)]), loader.said)
+    wait_until(lambda: since("-infinity", names[: len(FIRST)]), loader.output)
     add(admin, *names[len(FIRST) :])
-    wait_until(lambda: since("-infinity", names), loader.said)
+    wait_until(lambda: since("-infinity", names), loader.output)
     wait_until(lambda: heard_since(0))
     ioc.kill()
     killed = time.time_ns()
@@ -170,7 +170,7 @@ def test_every_sample_is_stored_once(
     assert state(admin, "S:1")["value"] is None
     ioc.start()
     again = now()
-    wait_until(lambda: since(again, names), loader.said)
+    wait_until(lambda: since(again, names), loader.output)
     wait_until(lambda: heard_since(killed))
     admin.execute("select ringlog.pause_signal('S:1')")
     wait_until(lambda: state(admin, "S:1")["silent"] == "paused")
@@ -231,7 +231,7 @@ def test_queues_of_pv_access_lose_nothing(
         query += " where signal = any(%s) and value is not null group by signal"
         return [values for (values,) in admin.execute(query.encode(), [names])]
 
-    wait_until(lambda: len(stored()) == len(names) and min(map(len, stored())) >= 10, loader.said)
+    wait_until(lambda: len(stored()) == len(names) and min(map(len, stored())) >= 10, loader.output)
     for values in stored():
         assert values == [*range(values[0], values[0] + len(values))]
 
@@ -248,14 +248,14 @@ def test_policies_by_record_type(
             "select ringlog.add_signal('scanned', %s, address => %s, policy => %s)", [name, address, policy]
         )
     loader = programs.load(own, source, "scanned")
-    said = loader.said
+    output = loader.output
 
     def policies() -> list[tuple[Any, ...]]:
         assert loader.is_running()
         query = "select policy from ringlog.list_signals() where signal = any(%s) order by signal"
         return admin.execute(query, [names]).fetchall()
 
-    wait_until(lambda: policies() == [("slow",), (None,), (None,)], said)
+    wait_until(lambda: policies() == [("slow",), (None,), (None,)], output)
 
     def periods() -> list[float]:
         """Seconds between samples of the first signal, in whole periods."""
@@ -263,17 +263,17 @@ def test_policies_by_record_type(
         times = [moment // 2.0 for (moment,) in admin.execute(query, [names[0]])]
         return [later - before for before, later in pairwise(times)]
 
-    wait_until(lambda: len(periods()) >= 3, said)
+    wait_until(lambda: len(periods()) >= 3, output)
     # after the first one, which is taken at once
     assert 0.0 not in periods()[1:]
     event = "S:2.VAL: there is no policy 'none': every event is taken"
     events = "select message from ringlog.event where kind = 'policy'"
-    wait_until(lambda: (event,) in admin.execute(events).fetchall(), said)
+    wait_until(lambda: (event,) in admin.execute(events).fetchall(), output)
     facility.write_text(FACILITY.replace("calc", "mbbi"))
     reloaded = subprocess.run([RINGLOG, "reload", "--spool", programs.folder / "spool"], capture_output=True)
     assert b"scanned: policies slow instead of slow" in reloaded.stdout, reloaded
-    wait_until(lambda: policies() == [(None,)] * 3, said)
-    wait_until(lambda: 0.0 in periods()[-3:], said)
+    wait_until(lambda: policies() == [(None,)] * 3, output)
+    wait_until(lambda: 0.0 in periods()[-3:], output)
     facility.write_text(FACILITY)
 
 
@@ -295,21 +295,21 @@ def test_properties_of_the_iocs_records(
     states = "select states from ringlog.describe_signal(%s)"
     described = f"select {properties} from ringlog.describe_signal(%s)"
     wanted = ("mbar/minute", "ours", None, 7.0, -9.0, 9.0, 2)
-    wait_until(lambda: has(described, told, *wanted), loader.said)
+    wait_until(lambda: has(described, told, *wanted), loader.output)
     if source == "ca":
         # the source reports a change while it is connected
         put(programs, "S:TOLD.EGU='Pa'", "S:TOLD.HIGH=6", "S:MODE.ZRST='STOP'")
-        wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), loader.said)
-        wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), loader.said)
+        wait_until(lambda: has(described, told, "Pa", "ours", None, 6.0, *wanted[4:]), loader.output)
+        wait_until(lambda: has(states, mode, '{"0": "STOP", "1": "ON"}'), loader.output)
         put(programs, "S:TOLD.EGU='mbar/minute'", "S:TOLD.HIGH=7", "S:MODE.ZRST='OFF'")
-        wait_until(lambda: has(described, told, *wanted), loader.said)
-    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), loader.said)
+        wait_until(lambda: has(described, told, *wanted), loader.output)
+    wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "ON"}'), loader.output)
     # a loss that is noticed after the new IOC has begun is later than its first value: that is stored twice
     is_lost = "select count(*) filter (where value is null) from log.modes where signal = %s"
     with other_database(ioc, '"ON"', '"BEAM"', lambda: has(is_lost, mode, 1)):
-        wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), loader.said)
+        wait_until(lambda: has(states, mode, '{"0": "OFF", "1": "BEAM"}'), loader.output)
         count = "select count(*) from log.modes where signal = %s"
-        wait_until(lambda: has(count, mode, 3), loader.said)
+        wait_until(lambda: has(count, mode, 3), loader.output)
     # each value has the name of its time
     named = admin.execute(
         "select value, was.states::json ->> value::text from log.modes"
@@ -340,11 +340,11 @@ def test_waveforms(
         query = "select value, severity from log.traces where signal = %s order by time, nanoseconds"
         return admin.execute(query, [wave]).fetchall()
 
-    wait_until(lambda: stored() == [([0.0], 0)], loader.said)
+    wait_until(lambda: stored() == [([0.0], 0)], loader.output)
     sent = [[1, 2, 3], [5] * 8, [7], []]
     for number, points in enumerate(sent, 2):
         put(programs, f"S:WAVE={points}")
-        wait_until(lambda number=number: len(stored()) == number, loader.said)
+        wait_until(lambda number=number: len(stored()) == number, loader.output)
     assert [value for value, _ in stored()] == [[0.0], *([float(each) for each in points] for points in sent)]
     problems = {"LONG": "9 points are more than the 8 of the facility file", "TEXTS": "must be real number"}
     # Channel Access does not distinguish a number from an array of one
@@ -354,13 +354,13 @@ def test_waveforms(
             lambda name=name, problem=problem: problem in (state(admin, f"{source}:{name}")["silent"] or "")
         )
     unit = "select unit from ringlog.describe_signal(%s)"
-    wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), loader.said)
+    wait_until(lambda: admin.execute(unit, [wave]).fetchone() == ("V",), loader.output)
     assert admin.execute("select value from ringlog.get_waveform(%s)", [wave]).fetchone() == ([],)
     ioc.kill()
     # without a value, and with the severity INVALID
-    wait_until(lambda: stored()[-1] == (None, 3), loader.said)
+    wait_until(lambda: stored()[-1] == (None, 3), loader.output)
     ioc.start()
-    assert "refused" not in loader.said()
+    assert "refused" not in loader.output()
 
 
 @pytest.mark.parametrize("source", ["ca", "pva"])
@@ -375,7 +375,7 @@ def test_an_undefined_value_is_no_reading(
     query = "select distinct signal, value, severity, status from log.scanned where signal = any(%s)"
     nan, never = names
     stored = lambda: admin.execute(query, [[*names]]).fetchall()  # noqa: E731
-    wait_until(lambda: stored() == [(nan, None, 3, 17)], lambda: (stored(), loader.said()))
+    wait_until(lambda: stored() == [(nan, None, 3, 17)], lambda: (stored(), loader.output()))
     wait_until(lambda: "it was never processed" in (state(admin, never)["silent"] or ""))
     assert len(stored()) == 1
 
@@ -394,10 +394,10 @@ def test_nothing_of_a_lost_server_is_kept(
 
     loader = programs.load(own, "pva", "pvs")
     with Source(ioc.environment, ("P:ALARM", "d", 15.0, 0, 2)):
-        wait_until(stored, loader.said)
-    wait_until(lambda: len(stored()) == 2, loader.said)
+        wait_until(stored, loader.output)
+    wait_until(lambda: len(stored()) == 2, loader.output)
     with Source(ioc.environment, ("P:ALARM", "d", 15.0, 0, 0)):
-        wait_until(lambda: len(stored()) >= 3, loader.said)
+        wait_until(lambda: len(stored()) >= 3, loader.output)
     assert stored()[:3] == [(15.0, 2, 101), (None, 3, 0), (15.0, 0, 0)]
 
 
@@ -411,10 +411,10 @@ def test_every_value_after_an_infinite_one_is_stored(
     stored = lambda: [value for (value,) in admin.execute(query)]  # noqa: E731
     with Source(ioc.environment, ("P:BAND", "d", values[0], 0, 0)) as posting:
         loader = programs.load(own, "pva", "pvs")
-        wait_until(stored, loader.said)
+        wait_until(stored, loader.output)
         for value in values[1:]:
             posting.post(("P:BAND", "d", value, 0, 0))
-        wait_until(lambda: stored()[-1:] == values[-1:], lambda: (stored(), loader.said()))
+        wait_until(lambda: stored()[-1:] == values[-1:], lambda: (stored(), loader.output()))
         assert str(stored()) == str(values)
 
 
@@ -465,7 +465,7 @@ def test_bad_manners(
         return all(words in str(found[key]) for key, words in wanted.items())
 
     def come(name: str, **wanted: Any) -> None:
-        wait_until(lambda: has(name, **wanted), lambda: (state(admin, name), loader.said()))
+        wait_until(lambda: has(name, **wanted), lambda: (state(admin, name), loader.output()))
 
     come("S:HELD", connected="True", value="3")
     come("S:AHEAD", connected="True", silent="s ahead: its samples are not stored")
@@ -476,7 +476,7 @@ def test_bad_manners(
     come("S:HELD", value="20")
     wait_until(
         lambda: (admin.execute("select count(*) from log.words").fetchone() or (0,))[0] >= before + 2,
-        loader.said,
+        loader.output,
     )
     put(programs, "S:HELD=3")
     come("S:HELD", value="3")

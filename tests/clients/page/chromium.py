@@ -39,7 +39,7 @@ def cells(page: Page) -> list[list[str]]:
     return [line.locator("th, td").all_inner_texts() for line in rows]
 
 
-def place(element: Locator) -> FloatRect:
+def box_of(element: Locator) -> FloatRect:
     """The position of an element in the window, after it has appeared."""
     expect(element).to_be_visible()
     box = element.bounding_box()
@@ -63,7 +63,7 @@ def pointed(over: Locator, share: float, below: float, words: str = "") -> str:
     boxes: list[str] = []
 
     def found() -> str | None:
-        box = place(over)
+        box = box_of(over)
         x, y = box["x"] + box["width"] * share, box["y"] + below
         over.page.mouse.move(x - 1, y)
         over.page.mouse.move(x, y)

@@ -4,7 +4,7 @@ import re
 
 import psycopg
 import pytest
-from chromium import SPAN, chart_of, colours, place, settled
+from chromium import SPAN, box_of, chart_of, colours, settled
 from known_rows import BEGIN, ROWS
 from playwright.sync_api import Page, Request, expect
 
@@ -41,7 +41,7 @@ def test_a_signal_dragged_on_a_chart_has_an_axis_of_its_unit(page: Page) -> None
 def test_a_drag_zooms_and_back_goes_back(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     settled(page)
-    box = place(page.locator(".u-over"))
+    box = box_of(page.locator(".u-over"))
     with page.expect_request(re.compile("api/v1/trend")) as narrow:
         page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 100)
         page.mouse.down()
@@ -88,8 +88,8 @@ def test_samples_far_apart_are_points(page: Page, web) -> None:
 def test_a_drag_moves_the_time(page: Page, where: str) -> None:
     page.goto(chart_of("every_type/a_real"))
     settled(page)
-    box = place(page.locator(".u-over" if where == "with Shift" else ".u-axis >> nth=0"))
-    plot = place(page.locator(".u-over"))
+    box = box_of(page.locator(".u-over" if where == "with Shift" else ".u-axis >> nth=0"))
+    plot = box_of(page.locator(".u-over"))
     if where == "with Shift":
         page.keyboard.down("Shift")
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 15)
@@ -107,12 +107,12 @@ def test_bits_and_texts_are_bars(page: Page) -> None:
     expect(page.locator(".legend li")).to_have_count(3)
     expect(page.locator(".legend")).to_contain_text("on" if (ROWS - 1) % 4 == 0 else "no reading")
     assert colours(page) > 5
-    tall = place(page.locator(".plot"))["height"]
+    tall = box_of(page.locator(".plot"))["height"]
     page.goto(chart_of("every_type/a_bit", "every_type/a_varchar"))
     expect(page.locator(".legend li")).to_have_count(2)
     # alone they need two bars of 22 pixels and the axis
     page.wait_for_function("() => document.querySelector('.chart canvas').clientHeight < 120")
-    assert place(page.locator(".plot"))["height"] < 120 < tall
+    assert box_of(page.locator(".plot"))["height"] < 120 < tall
     assert colours(page) > 5
 
 

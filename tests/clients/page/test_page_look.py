@@ -7,7 +7,7 @@ from math import dist
 from urllib.parse import quote
 
 import pytest
-from chromium import SPAN, cells, chart_of, cursors, picture, place, pointed, settled
+from chromium import SPAN, box_of, cells, chart_of, cursors, picture, pointed, settled
 from known_rows import HELD, ROWS, row, time_of
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
@@ -31,7 +31,7 @@ def chart(page: Page, *parts: str, span: str = SPAN) -> Locator:
 
 def drag(page: Page, box: Locator, begin: tuple[float, float], end: tuple[float, float]) -> None:
     """Drags from one place of an element to another, in fractions of its width and height."""
-    found = place(box)
+    found = box_of(box)
     for share, work in ((begin, page.mouse.move), (end, None)):
         x, y = found["x"] + found["width"] * share[0], found["y"] + found["height"] * share[1]
         if work is not None:
@@ -47,7 +47,7 @@ def test_the_pointer_shows_the_time_and_the_values_there(page: Page) -> None:
     # the four minutes begin 20 s before the rows, which are a second apart
     value = f"every_type/a_real{row(100)['a_real']}"
     pointed(over, (20 + 100.1) / 240, 50, rf"2026-01-01 00:00:00\.\d{{3}}.*{re.escape(value)}")
-    box = place(over)
+    box = box_of(over)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 100)
     expect(page.locator(".pointer")).to_have_count(0)
 
@@ -67,7 +67,7 @@ def test_values_are_zoomed_moved_and_freed(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"min%3D.*max%3D"))
     drag(page, axis, (0.5, 0.5), (0.5, 0.75))
     steps(2)
-    found = place(axis)
+    found = box_of(axis)
     page.mouse.move(found["x"] + found["width"] / 2, found["y"] + found["height"] / 2)
     page.mouse.wheel(0, -100)
     steps(3)
@@ -181,7 +181,7 @@ def test_ten_signals_have_distinguishable_colours(page: Page, look: str) -> None
 
 def lab(colour: str) -> tuple[float, float, float]:
     """L*, a*, b* of a colour as #rrggbb, by IEC 61966-2-1 and CIE 15 (white D65)."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     weights = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
     white = (0.95047, 1.0, 1.08883)
@@ -247,7 +247,7 @@ def test_charts_above_each_other_have_one_axis_of_time(page: Page) -> None:
     expect(over).to_have_count(3)
 
     def axes() -> set[tuple[float, float]]:
-        return {(box["x"], box["width"]) for box in map(place, over.all())}
+        return {(box["x"], box["width"]) for box in map(box_of, over.all())}
 
     wait_until(lambda: len(axes()) == 1)
     (narrow,) = axes()
@@ -336,7 +336,7 @@ def test_suggested_words_find_signals(page: Page) -> None:
 def test_the_head_leaves_a_phone_its_screen(page: Page, view: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/#{view}&{SPAN}")
-    assert place(page.locator("body > header"))["height"] < 0.1 * 844
+    assert box_of(page.locator("body > header"))["height"] < 0.1 * 844
     if view != "view=status":
         page.get_by_role("button", name="More", exact=True).click()
         expect(page.get_by_label("From", exact=True)).to_be_visible()

@@ -53,7 +53,7 @@ SPAN = "from=2026-05-01T12:00:00Z&to=2026-05-01T12:01:00Z&utc=1"
 
 def test_waveforms_of_samples_are_drawn_one_by_one(page: Page) -> None:
     page.goto(chart_of("scope:1", "scope:2", span=SPAN) + cursors(a=BEGIN + timedelta(seconds=0.25)))
-    first, second = (page.locator(".legend li").nth(place) for place in (0, 1))
+    first, second = (page.locator(".legend li").nth(index) for index in (0, 1))
     expect(first).to_contain_text("scope:1 A, 2026-05-01 12:00:00.000")
     expect(first).to_contain_text("3 points, -2.5 … 4 V")
     expect(second).to_contain_text("none so early")

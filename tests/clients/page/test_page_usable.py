@@ -89,10 +89,10 @@ def test_a_failure_is_shown_until_it_works(browser: Browser, web) -> None:
     def gone(route: Route) -> None:
         route.abort()
 
-    for answer, said in ((busy, words), (gone, "The server does not answer.")):
+    for answer, message in ((busy, words), (gone, "The server does not answer.")):
         page.route("**/api/v1/trend*", answer)
         page.get_by_role("button", name="Earlier").click()
-        expect(page.locator("#message")).to_have_text(said)
+        expect(page.locator("#message")).to_have_text(message)
         expect(page.locator(".chart .note")).to_have_text("This time could not be read.")
         page.unroute("**/api/v1/trend*")
         page.get_by_role("button", name="Later").click()

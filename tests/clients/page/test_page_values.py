@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from chromium import cells, chart_of, colours, cursors, picture, place, settled
+from chromium import box_of, cells, chart_of, colours, cursors, picture, settled
 from known_rows import BEGIN, ROWS, WAVEFORMS, row, time_of
 from playwright.sync_api import Page, expect
 
@@ -33,7 +33,7 @@ def test_a_cursor_is_dragged(page: Page) -> None:
     page.goto(chart_of("every_type/a_real", "every_type/a_varchar"))
     settled(page)
     page.get_by_role("button", name="Cursors").click()
-    box, plot = place(page.locator(".cursor-a")), place(page.locator(".u-over"))
+    box, plot = box_of(page.locator(".cursor-a")), box_of(page.locator(".u-over"))
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
     page.mouse.down()
     # the span is four minutes and begins 20 s before the rows: this is between rows 104 and 105

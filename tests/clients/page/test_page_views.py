@@ -61,8 +61,8 @@ def test_kept_found_opened_and_removed(keeper: Page, web: Web) -> None:
     )
     send("Save")
     expect(form).to_be_hidden()
-    said = wait_until(lambda: page.evaluate("confirmed.find(Boolean)"))
-    assert f"{web.url}/#saved=Ramp opens it" in said
+    question = wait_until(lambda: page.evaluate("confirmed.find(Boolean)"))
+    assert f"{web.url}/#saved=Ramp opens it" in question
     kept = "select name, description, owner, signals from ringlog.saved_view"
     assert web.server.sql(kept) == [("Ramp", "of the magnets", OPERATOR.user, ["every_type/a_real"])]
     # in the list

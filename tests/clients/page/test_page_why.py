@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from chromium import chart_of, place, settled
+from chromium import box_of, chart_of, settled
 from playwright.sync_api import Page, expect
 from webs import Web
 
@@ -40,7 +40,7 @@ def test_a_click_on_a_gap_says_why(page: Page, web: Web, old: None) -> None:
     web.server.sql(query, [json.dumps([gap])], login=web.server.writer)
     page.goto(chart_of("every_type/a_real", "every_type/a_double", span=SPAN))
     settled(page)
-    box = place(page.locator(".u-over"))
+    box = box_of(page.locator(".u-over"))
 
     def click(minute: float) -> None:
         page.mouse.click(box["x"] + box["width"] * minute / 10, box["y"] + 100)

@@ -245,13 +245,13 @@ SAMPLE = sample(TEXTS)
 
 
 class Outcome(NamedTuple):
-    said: list[tuple[str, Any]]
+    events: list[tuple[str, Any]]
     """descriptions of columns, rows, messages and errors, in order"""
     left: list[list[str | None]]
     """@@rowcount, @@error and @@trancount after it"""
 
 
-def said(answer: Answer) -> Iterator[tuple[str, Any]]:
+def events(answer: Answer) -> Iterator[tuple[str, Any]]:
     assert answer.end == "results", answer
     formats = iter(answer.formats)
     columns = None
@@ -288,7 +288,7 @@ class Session:
     def outcome(self, ask: Ask, text: Text) -> Outcome:
         for setup in text.setup:
             self._client.language(setup)
-        answer = list(said(ask(self._client, text)))
+        answer = list(events(ask(self._client, text)))
         # and @@error and @@rowcount of the next text start at 0
         left = self._client.language("select @@rowcount, @@error, @@trancount print ''").rows
         if text.leaves_state:
@@ -347,7 +347,7 @@ def compare(sessions: Sessions, text: Text, ways: list[Way]) -> None:
     for version, way in ways:
         found = sessions[version, way].outcome(WAYS[version][way], text)
         if way in PROCEDURES and ALONE_IN_ITS_BATCH.match(text.text):
-            assert found.said == [("error", 111)], f"{way} at {version}: {text.text}"
+            assert found.events == [("error", 111)], f"{way} at {version}: {text.text}"
         elif may_differ(text, way):
             assert found != wanted[version], (
                 f"{way} at {version} differs no longer: take it out of DIFFERENCES"

@@ -103,13 +103,13 @@ def cold_week(clients: Clients, admin: Admin) -> Iterator[None]:
             f" values ('{COLD}', '2026-01-05Z', '2026-01-12Z', 'none', 1, 1, '')"
         )
         admin.execute("notify ringlog_catalogue, 'moved'")
-        wait_until(lambda: said(clients, "5.0", f"select max(time) from log..{COLD}").messages)
+        wait_until(lambda: answered(clients, "5.0", f"select max(time) from log..{COLD}").messages)
         yield
         admin.execute("delete from ringlog.cold_week")
         admin.execute("notify ringlog_catalogue, 'moved'")
 
 
-def said(clients: Clients, version: str, text: str) -> Answer:
+def answered(clients: Clients, version: str, text: str) -> Answer:
     with clients.ct(OWN, version) as client:
         return client.language(text)
 
@@ -117,21 +117,21 @@ def said(clients: Clients, version: str, text: str) -> Answer:
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
 @pytest.mark.parametrize("text", cases(__file__, "a_select_that_does_not_reach_them"))
 def test_a_select_that_does_not_reach_them(clients: Clients, version: str, text: str) -> None:
-    messages = said(clients, version, text).messages
+    messages = answered(clients, version, text).messages
     assert [message for message in messages if message.number != 5701] == []
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
 @pytest.mark.parametrize("text", cases(__file__, "one_that_reaches_them"))
 def test_one_that_reaches_them(clients: Clients, version: str, text: str) -> None:
-    error = said(clients, version, text).error
+    error = answered(clients, version, text).error
     assert "1 weeks of table every_type are not in PostgreSQL but in the archive: 2026w02" in error.text
 
 
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
 @pytest.mark.parametrize("text", cases(__file__, "one_that_may_reach_them"))
 def test_one_that_may_reach_them(clients: Clients, version: str, text: str) -> None:
-    (message,) = said(clients, version, text).messages
+    (message,) = answered(clients, version, text).messages
     assert message.severity <= 10
     assert 'Weeks of "log"."every_type" before 2026-01-12' in message.text
 

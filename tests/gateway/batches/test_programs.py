@@ -24,7 +24,7 @@ def test_talks(clients: Clients, admin: Admin, version: str, talk: dict[str, Any
     hold(talk, version, clients, admin)
 
 
-def said(answer: Answer) -> list[tuple[str, object]]:
+def events_of(answer: Answer) -> list[tuple[str, object]]:
     return [
         (kind, value.text if isinstance(value, Message) else value)
         for kind, value in answer.events
@@ -92,7 +92,7 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
             assert by_rpc.outputs == {"@n": "3"}, by_rpc
             for answer in (by_text, by_rpc):
                 assert answer.errors == []
-                shown = [event for event in said(answer) if event[0] in (ROW, MESSAGE)]
+                shown = [event for event in events_of(answer) if event[0] in (ROW, MESSAGE)]
                 assert shown[:6] == expected
             assert by_text.rows[-1] == ["3"]
     admin.execute("drop procedure gateway_test.several")

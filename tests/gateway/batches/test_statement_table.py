@@ -94,9 +94,9 @@ def at_7(clients: Clients, schema: None) -> Iterator[Sessions[pymssql.Connection
 
 def of(sybase: bool) -> pytest.MarkDecorator:
     params = []
-    for place, case in enumerate(cases()):
+    for index, case in enumerate(cases()):
         if case.runs_in(sybase):
-            other_turn = case.runs_in(not sybase) and bool(place % 2) == sybase
+            other_turn = case.runs_in(not sybase) and bool(index % 2) == sybase
             # cases of a table replace procedures and tables of earlier cases
             marks = [pytest.mark.together(case.name.rpartition("-")[0])]
             marks += [pytest.mark.long] if other_turn else []
@@ -165,11 +165,11 @@ def in_order(events: list[tuple[str, object]]) -> Iterator[Outcome]:
 
 def without_assignments(outcomes: list[Outcome], expected: list[Outcome]) -> Iterator[Outcome]:
     """Without row counts of assignments to variables, which the table does not list."""
-    place = 0
+    index = 0
     for one in outcomes:
-        listed = expected[place] if place < len(expected) else {}
+        listed = expected[index] if index < len(expected) else {}
         if "count" not in one or one["count"] == listed.get("count"):
-            place += 1
+            index += 1
             yield one
 
 
@@ -254,9 +254,9 @@ def test_at_7(at_7: Sessions[pymssql.Connection], case: Case) -> None:
     assert (error is None) == (first == len(case.expect)), error
     if error is not None:
         # of several errors that come before the next rows pymssql keeps the last
-        said = [one["says"] for one in case.expect if one.get("error") == error.number and "says" in one]
+        messages = [one["says"] for one in case.expect if one.get("error") == error.number and "says" in one]
         assert error.number in [one.get("error") for one in case.expect], error
-        assert all(text in error.text for text in said)
+        assert all(text in error.text for text in messages)
         wanted = wanted[: len(results)]
     assert len(results) == len(wanted), results
     for rows, expected in zip(results, wanted, strict=True):

@@ -267,14 +267,14 @@ def test_values_that_a_procedure_selects_are_counted(server: RunningServer, auth
 def test_ends_of_statements_without_rows_in_a_procedure(server: RunningServer, author: Login) -> None:
     """FreeTDS, src/odbc/unittests/raiserror.c: a message is a result of its own, before the rows that follow;
     MS-TDS 2.2.7.7: status 2, DONE_ERROR, after an error. Under NOCOUNT there is none ("SET NOCOUNT")."""
-    said = "print 'a' raiserror('b', 5, 1) raiserror('c', 16, 1)"
+    messages = "print 'a' raiserror('b', 5, 1) raiserror('c', 16, 1)"
     ends = [struct.pack("<BHHQ", 0xFF, 1 | error, 0, 0) for error in (0, 2)]
     with logged_in7(
         server,
         author,
         "use answers",
-        f"create procedure tells as {said}",
-        f"create procedure tells_less as set nocount on {said}",
+        f"create procedure tells as {messages}",
+        f"create procedure tells_less as set nocount on {messages}",
     ) as client:
 
         def counts_of(name: str) -> list[int]:
@@ -321,7 +321,7 @@ def test_statements_of_a_trigger_are_counted(server: RunningServer, author: Logi
         assert ends(client.batch("insert fires values (1), (2)")) == [(counted, 0xC3, 2)]
 
 
-def said(answer: bytes) -> list[tuple[int, str, int]]:
+def messages(answer: bytes) -> list[tuple[int, str, int]]:
     """Number, procedure and line of each message of an answer without rows (MS-TDS 2.2.7.10, ERROR)."""
     found, at = [], 0
     while at < len(answer):
@@ -360,7 +360,7 @@ def test_messages_name_their_procedure_and_line(server: RunningServer, author: L
             ("\n\nselect convert(int, 'x') as a into #a", [(245, "", 3)]),
         ):
             answer = client.batch(text)
-            assert said(answer) == expected, text
+            assert messages(answer) == expected, text
 
 
 def test_columns_are_described_as_declared(clients: Clients, server: RunningServer) -> None:

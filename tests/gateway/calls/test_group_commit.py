@@ -147,9 +147,9 @@ def test_many_writers_at_once(clients: Clients, admin: Admin, pool: ThreadPoolEx
 def test_a_login_without_rights_among_writers_is_always_refused(
     clients: Clients, admin: Admin, writers: tuple[Login, Login], pool: ThreadPoolExecutor
 ) -> None:
-    def call(login: Login, place: int) -> Counter[int]:
+    def call(login: Login, index: int) -> Counter[int]:
         with clients.pymssql(login) as connection:
-            return Counter(number_of(connection, "enter", f"{login.user} {place} {i}") for i in range(30))
+            return Counter(number_of(connection, "enter", f"{login.user} {index} {i}") for i in range(30))
 
     logins = [*writers * 5, *[clients.server.reader] * 5]
     answers = list(pool.map(call, logins, range(len(logins))))
@@ -326,17 +326,17 @@ def test_a_locked_table_delays_only_its_own_callers(clients: Clients, admin: Adm
         pool = stack.enter_context(ThreadPoolExecutor(8))
         connections = [stack.enter_context(clients.pymssql(clients.server.writer)) for _ in range(8)]
 
-        def enter(place: int) -> None:
-            connections[place].cursor().callproc("enter", (f"locked {place}",))
+        def enter(index: int) -> None:
+            connections[index].cursor().callproc("enter", (f"locked {index}",))
 
-        def enter_beside(place: int) -> None:
+        def enter_beside(index: int) -> None:
             for number in range(50):
-                connections[place].cursor().callproc("enter_beside", (f"{place} {number}",))
+                connections[index].cursor().callproc("enter_beside", (f"{index} {number}",))
 
         holder = stack.enter_context(psycopg.connect(clients.server.dsn))
         holder.execute("lock table gateway_test.journal in access exclusive mode")
-        beside = [pool.submit(enter_beside, place) for place in range(4)]
-        locked = [pool.submit(enter, place) for place in range(4, 8)]
+        beside = [pool.submit(enter_beside, index) for index in range(4)]
+        locked = [pool.submit(enter, index) for index in range(4, 8)]
         for others in beside:
             others.result(60)
         assert not any(call.done() for call in locked)
@@ -345,8 +345,8 @@ def test_a_locked_table_delays_only_its_own_callers(clients: Clients, admin: Adm
             call.result(60)
         connections[0].cursor().callproc("enter", ("afterwards",))
     entries = admin.execute("select entry from gateway_test.journal").fetchall()
-    assert sorted(entries) == [("afterwards",), *((f"locked {place}",) for place in range(4, 8))]
-    assert sorted(found(admin)) == sorted(f"{place} {number}" for place in range(4) for number in range(50))
+    assert sorted(entries) == [("afterwards",), *((f"locked {index}",) for index in range(4, 8))]
+    assert sorted(found(admin)) == sorted(f"{index} {number}" for index in range(4) for number in range(50))
 
 
 def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admin: Admin) -> None:
@@ -357,8 +357,8 @@ def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admi
         pool = stack.enter_context(ThreadPoolExecutor(4))
         connections = [stack.enter_context(clients.pymssql(clients.server.writer)) for _ in range(4)]
 
-        def enter(connection: pymssql.Connection, place: int) -> None:
-            connection.cursor().callproc("enter_slowly", (f"slow {place}", 0.2))
+        def enter(connection: pymssql.Connection, index: int) -> None:
+            connection.cursor().callproc("enter_slowly", (f"slow {index}", 0.2))
 
         enter(connections[0], 4)
         for call in [pool.submit(enter, *pair) for pair in zip(connections, range(4), strict=True)]:

@@ -204,11 +204,11 @@ class Day:
             self.clients.pymssql(EVERYTHING, version=version) as connection,
             connection.cursor() as cursor,
         ):
-            for place in range(CHANGES):
+            for index in range(CHANGES):
                 rows = {
-                    device: float(f"{number}.{place:02}") for device in random.sample(DEVICES, 1 + place % 2)
+                    device: float(f"{number}.{index:02}") for device in random.sample(DEVICES, 1 + index % 2)
                 }
-                if place % 3 == 2:
+                if index % 3 == 2:
                     self.read_and_set(cursor, *rows.popitem())
                     continue
                 text = "begin transaction declare @c bigint "
@@ -219,8 +219,8 @@ class Day:
                     )
                 cursor.execute(text + "select @c commit transaction")
                 self.note(cursor, rows)
-                if place % 4 == 1:
-                    self.go_back(f"{number}.{place}", random)
+                if index % 4 == 1:
+                    self.go_back(f"{number}.{index}", random)
 
     def read_and_set(self, cursor: Any, device: str, current: float) -> None:
         while True:

@@ -62,10 +62,10 @@ def nothing_seen(admin: Admin, site: None) -> None:
 def check(admin: Admin, places: set[str]) -> None:
     """All of these have run, each as the caller or inside a definer's body."""
     seen = admin.execute("select * from recording.seen").fetchall()
-    assert {place for place, *_ in seen} >= places
-    for place, session_user, current_user, role in seen:
-        assert (session_user, role) == (CALLER.user, "none"), place
-        assert current_user in (CALLER.user, OWNER), place
+    assert {where for where, *_ in seen} >= places
+    for where, session_user, current_user, role in seen:
+        assert (session_user, role) == (CALLER.user, "none"), where
+        assert current_user in (CALLER.user, OWNER), where
 
 
 CALLS = cases(__file__, "calls")
@@ -136,12 +136,12 @@ def test_texts(clients: Clients, admin: Admin, section: str) -> None:
 def test_prepared(clients: Clients, admin: Admin) -> None:
     with clients.ct(CALLER) as client:
         assert client.language("use recording").errors == []
-        for place, (name, values) in enumerate(CALLS.items()):
+        for number, (name, values) in enumerate(CALLS.items()):
             marks = ", ".join("?" for _ in values.split(", ")) if values else ""
-            assert client.prepare(f"d{place}", f"exec {name} {marks}").errors == []
+            assert client.prepare(f"d{number}", f"exec {name} {marks}").errors == []
             params = [Param("int", value) for value in values.split(", ")] if values else []
             for _ in range(2):
-                assert client.execute(f"d{place}", params).errors == []
+                assert client.execute(f"d{number}", params).errors == []
     check(admin, PLACES - {"polymorphic", "variadic"})
 
 

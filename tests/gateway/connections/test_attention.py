@@ -128,9 +128,9 @@ def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServe
     admin.execute("truncate gateway_test.journal")
     raw = [RawClient(server.host, server.port) for _ in range(2)]
     with psycopg.connect(server.dsn) as blocking, raw[0] as sent, raw[1] as waiting:
-        for place, client in enumerate(raw):
+        for index, client in enumerate(raw):
             assert client.log_in5(server.writer).login == 5
-            assert client.call("enter", [RawParam(VARCHAR, f"before {place}")]).statuses == [0]
+            assert client.call("enter", [RawParam(VARCHAR, f"before {index}")]).statuses == [0]
         blocking.execute("lock table gateway_test.journal in share mode")
         for client, entry in ((sent, "sent"), (waiting, "waiting")):
             client.send(NORMAL, dbrpc("enter", [RawParam(VARCHAR, entry)]))
@@ -141,8 +141,8 @@ def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServe
         reply = read_reply(sent.receive())
         assert (reply.statuses, reply.errors) == ([0], [])
         assert read_reply(sent.receive()).done == [(DONE_ATTENTION, 0)]
-        for place, client in enumerate(raw):
-            assert client.call("enter", [RawParam(VARCHAR, f"after {place}")]).statuses == [0]
+        for index, client in enumerate(raw):
+            assert client.call("enter", [RawParam(VARCHAR, f"after {index}")]).statuses == [0]
     found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
     assert [str(entry) for (entry,) in found] == ["before 0", "before 1", "sent", "after 0", "after 1"]
 

@@ -66,8 +66,8 @@ CHANGES = st.lists(
 
 def damaged(message: bytes, changes: list[Change]) -> bytes:
     """`message` with replaced bytes: at a position, the number of removed bytes, and the inserted ones."""
-    for place, out, into in changes:
-        at = place % (len(message) + 1)
+    for offset, out, into in changes:
+        at = offset % (len(message) + 1)
         message = message[:at] + into + message[at + out :]
     return message
 

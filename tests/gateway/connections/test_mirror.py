@@ -125,13 +125,13 @@ CAPTURES = sorted((Path(__file__).parents[1] / "captures").glob("*.bin"))
 def test_bytes_pass_unchanged(capture: Path, tmp_path: Path) -> None:
     """Captured bytes of real clients arrive at the old server unchanged, and its answers at the client."""
     sent = capture.read_bytes()
-    said = b"".join(bytes([4, number % 2, 1, 0, 0, 0, number, 0]) + bytes(248) for number in range(200))
+    content = b"".join(bytes([4, number % 2, 1, 0, 0, 0, number, 0]) + bytes(248) for number in range(200))
     received = bytearray()
 
     def serve(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.sendall(said)
+            connection.sendall(content)
             connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(65536):
                 received.extend(part)
@@ -150,7 +150,7 @@ def test_bytes_pass_unchanged(capture: Path, tmp_path: Path) -> None:
             old.join()
         finally:
             mirror.stop()
-    assert heard == said
+    assert heard == content
     assert bytes(received) == sent
 
 
@@ -194,8 +194,8 @@ def test_switched_over_and_back(
     new_server.sql("select ringlog.put_sr_vac(row (1, '2026-02-02', 1, 1, 1, true)::online.sr_vac)")
     with through.pymssql(server.reader) as before:
         assert which(before) == "old"
-        said = ringlog("mirror-switch", "new", "--control", mirrored.control)
-        assert said.stdout == "the new server answers new sessions from now on\n"
+        content = ringlog("mirror-switch", "new", "--control", mirrored.control)
+        assert content.stdout == "the new server answers new sessions from now on\n"
         assert which(before) == "old"
         with through.pymssql(server.reader) as after:
             assert which(after) == "new"

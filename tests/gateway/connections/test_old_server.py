@@ -50,13 +50,13 @@ def values_of(version: str) -> dict[str, str]:
 def test_every_type_is_as_in_pymssql(
     server: RunningServer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = address(server, PLAIN)
+    old_server = address(server, PLAIN)
     # the environment's version is neither used nor replaced
     monkeypatch.setenv("TDSVER", "4.2")
     with (
-        connected(place, PLAIN.password, version) as other,
+        connected(old_server, PLAIN.password, version) as other,
         other.cursor() as cursor,
-        closing(tds.session(place, PLAIN.password, version)) as old,
+        closing(tds.session(old_server, PLAIN.password, version)) as old,
     ):
         for kind, value in values_of(version).items():
             query = f"select convert({kind}, {value}) as a, convert({kind}, null) as b"
@@ -119,16 +119,16 @@ def test_rows_come_in_batches(server: RunningServer, version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_refusals_are_named(server: RunningServer, version: str) -> None:
     login = server.reader
-    place = address(server, login)
-    with closing(tds.session(place, login.password, version)) as old:
+    old_server = address(server, login)
+    with closing(tds.session(old_server, login.password, version)) as old:
         with pytest.raises(OldServerError, match=r"message 208: .*nowhere"):
             old.query("select * from nowhere")
         with pytest.raises(OldServerError, match="the connection is closed"):
             old.query("select 1")
     with pytest.raises(OldServerError, match=r"message (4002|18456): "):
-        tds.session(place, "wrong", version)
+        tds.session(old_server, "wrong", version)
     with (
-        closing(tds.session(place, login.password, version)) as old,
+        closing(tds.session(old_server, login.password, version)) as old,
         pytest.raises(OldServerError, match="one"),
     ):
         [*tds.rows(old, "select 1 select 2")]
@@ -242,8 +242,8 @@ def answer_of(server: RunningServer, version: str) -> bytes:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        place = Address(login.user, "127.0.0.1", listener.getsockname()[1])
-        with closing(tds.session(place, login.password, version)) as old:
+        old_server = Address(login.user, "127.0.0.1", listener.getsockname()[1])
+        with closing(tds.session(old_server, login.password, version)) as old:
             recorded.clear()
             (batch,) = tds.rows(old, f"select {columns} union all select {nulls}")
         thread.join()

@@ -76,7 +76,7 @@ def cell(value: Cell) -> bytes:
 def row(id: Cell, name: Cell = None, size: Cell = None, price: Cell = None) -> bytes:
     """A row of COLUMNS, NULLs marked by the bitmap of NBCROW if there are any."""
     cells = [id, name, size, price]
-    nulls = sum(1 << place for place, value in enumerate(cells) if value is None)
+    nulls = sum(1 << index for index, value in enumerate(cells) if value is None)
     head = b"\xd2" + bytes([nulls]) if nulls else b"\xd1"
     return head + b"".join(cell(value) for value in cells if value is not None)
 
@@ -163,8 +163,8 @@ def test_an_error_names_its_row_and_column(
     server: RunningServer, admin: Admin, bad: bytes, error: str
 ) -> None:
     with Copying(server, server.writer) as copying:
-        count, said = copying.copy(row(1), row(2), bad, row(4))
-        assert (count, said[: len(error)]) == (None, error)
+        count, messages = copying.copy(row(1), row(2), bad, row(4))
+        assert (count, messages[: len(error)]) == (None, error)
         assert stored(admin) == []
         assert copying.copy(row(1, "😀😀😀😀")) == (1, "")
 
@@ -173,8 +173,8 @@ def test_an_error_in_many_rows_is_sent_at_their_end(server: RunningServer, admin
     rows = [row(n) for n in range(1, 20_000)]
     rows.insert(50, row(3))
     with Copying(server, server.writer) as copying:
-        count, said = copying.copy(*rows)
-        assert (count, said[:13]) == (None, "2627: Row 51:")
+        count, messages = copying.copy(*rows)
+        assert (count, messages[:13]) == (None, "2627: Row 51:")
     assert stored(admin) == []
 
 
@@ -460,24 +460,24 @@ def test_properties_of_columns_besides_their_types(server: RunningServer) -> Non
     with Copying(server, server.writer) as copying:
         copying.batch("create table #said (i int identity, n int not null, m int null, c as n + 1)")
 
-        def said(text: str) -> dict[str, int]:
+        def messages(text: str) -> dict[str, int]:
             reply = copying.batch(text)
-            found, place = {}, reply.index(b"\x81") + 3
-            while reply[place + 6 : place + 8] == b"\x26\x04":
-                (flags,) = struct.unpack("<H", reply[place + 4 : place + 6])
-                name = reply[place + 9 : place + 9 + 2 * reply[place + 8]].decode("utf-16-le")
+            found, offset = {}, reply.index(b"\x81") + 3
+            while reply[offset + 6 : offset + 8] == b"\x26\x04":
+                (flags,) = struct.unpack("<H", reply[offset + 4 : offset + 6])
+                name = reply[offset + 9 : offset + 9 + 2 * reply[offset + 8]].decode("utf-16-le")
                 found[name] = flags
-                place += 9 + 2 * reply[place + 8]
+                offset += 9 + 2 * reply[offset + 8]
             return found
 
-        assert said("set fmtonly on select * from #said set fmtonly off") == {
+        assert messages("set fmtonly on select * from #said set fmtonly off") == {
             "i": 16,
             "n": 8,
             "m": 9,
             "c": 33,
         }
-        assert said("select b.n, a.m from #said a left join #said b on a.n = b.m") == {"n": 9, "m": 9}
-        assert said("select n + 1 as e, 2 as f from #said") == {"e": 1, "f": 0}
+        assert messages("select b.n, a.m from #said a left join #said b on a.n = b.m") == {"n": 9, "m": 9}
+        assert messages("select n + 1 as e, 2 as f from #said") == {"e": 1, "f": 0}
 
 
 def test_values_of_an_identity_column_are_the_servers(clients: Clients, admin: Admin) -> None:

@@ -171,12 +171,12 @@ def test_a_table_of_sql_server(clients: Clients, admin: Admin) -> None:
 def test_texts_of_a_ring(clients: Clients, admin: Admin, version: str, stored: list[str]) -> None:
     """By calls of known shape, by first calls and by text."""
     with clients.ct(clients.server.writer, version) as client:
-        for place, text in enumerate(["ab ", "b", "   "], 1):
-            given = [Param("int", str(place), "@seq_no"), Param("char", f"2026-01-0{place}", "@time")]
+        for index, text in enumerate(["ab ", "b", "   "], 1):
+            given = [Param("int", str(index), "@seq_no"), Param("char", f"2026-01-0{index}", "@time")]
             answer = client.call("put_every_type", [*given, Param("char", text, "@a_varchar")])
             assert answer.errors == []
-        said = client.language("exec put_every_type @seq_no = 4, @time = '2026-01-04', @a_varchar = 'ab '")
-        assert said.errors == []
+        written = client.language("exec put_every_type @seq_no = 4, @time = '2026-01-04', @a_varchar = 'ab '")
+        assert written.errors == []
     rows = admin.execute(
         "select a_varchar from online.every_type where seq_no < 5 order by seq_no"
     ).fetchall()

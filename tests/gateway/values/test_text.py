@@ -80,10 +80,10 @@ def test_literals(clients: Clients, argument: str, parameter: str, value: str) -
         with clients.ct(clients.server.reader, version) as client:
             answer = client.language(f"exec echo_rows {argument}")
             assert answer.errors == []
-            place = answer.columns.index(column)
+            index = answer.columns.index(column)
             (row,) = answer.rows
-            assert all(other is None for other in row[:place] + row[place + 1 :])
-            received = row[place]
+            assert all(other is None for other in row[:index] + row[index + 1 :])
+            received = row[index]
             if parameter in ("@a_date", "@a_timestamp", "@a_timestamptz", "@a_bit", "@a_numeric"):
                 # as PostgreSQL itself displays it, whatever form the dialect has for it
                 shown = client.language(f"exec shown {argument}")

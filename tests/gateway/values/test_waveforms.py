@@ -298,7 +298,7 @@ def test_refused_by_name(
             pytest.raises(pymssql.Error) as refused,
         ):
             cursor.callproc("put_scope", (8, text_of(moment), *values))
-        said = str(refused.value).replace("\\'", "'")
+        message = str(refused.value).replace("\\'", "'")
     else:
         with RawClient(scope_server.host, scope_server.port) as client:
             client.log_in5(scope_server.writer)
@@ -309,8 +309,8 @@ def test_refused_by_name(
             # the connection remains usable
             assert client.call("last_scope").errors == []
         (error, *_) = reply.errors
-        said = error.text
-    assert why in said
+        message = error.text
+    assert why in message
     assert stored.execute('select from log.scope where "time" = %s', (moment,)).fetchall() == []
 
 

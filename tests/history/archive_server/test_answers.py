@@ -111,8 +111,8 @@ def test_a_log_includes_its_archived_weeks(sql: psycopg.Connection) -> None:
     words = "select count(*), max(upper(a_text)) from {} where a_text like '%1' and sinh(a_smallint) > 1"
     for query in (newest, middle, words):
         log, copied = (
-            sql.execute(query.format(place).encode()).fetchall()
-            for place in ("log.every_type", "copied.every_type")
+            sql.execute(query.format(relation).encode()).fetchall()
+            for relation in ("log.every_type", "copied.every_type")
         )
         assert log == copied
     plan = [line for (line,) in sql.execute(b"explain (verbose) " + newest.format("log.every_type").encode())]
@@ -169,8 +169,8 @@ def test_the_first_rows_come_from_one_file(
         files.write(stream, iter([pa.record_batch(columns)]), {})
     here = [["there.parquet", BEGIN.isoformat(), (BEGIN + timedelta(weeks=1)).isoformat(), rows, None]]
     is_last = order.startswith("DESC")
-    place = BEGIN - timedelta(weeks=1) if is_last else BEGIN + timedelta(weeks=1)
-    gone = [["gone.parquet", place.isoformat(), (place + timedelta(weeks=1)).isoformat(), 1, None]]
+    begins = BEGIN - timedelta(weeks=1) if is_last else BEGIN + timedelta(weeks=1)
+    gone = [["gone.parquet", begins.isoformat(), (begins + timedelta(weeks=1)).isoformat(), 1, None]]
     text = json.dumps({"folder": str(tmp_path), "files": gone + here if is_last else here + gone})
     lists = Lists(lambda _: None)
     lists.answer(json.dumps([1, text, None]).encode())

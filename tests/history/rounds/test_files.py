@@ -66,8 +66,8 @@ def test_a_full_disk(
     assert all_rows(conninfo) == online.rows
     with engine.connect() as connection:
         named = {week.file: week.sha256 for week in manifest(connection)}
-    said = json.loads((folder / "manifest.json").read_text())
-    assert {week["file"]: week["sha256"] for week in said} == named
+    listed = json.loads((folder / "manifest.json").read_text())
+    assert {week["file"]: week["sha256"] for week in listed} == named
     weeks = {f"every_type/{path.name}" for path in (folder / "every_type").iterdir()}
     assert weeks == named.keys() == {f"every_type/2026w{n}.parquet" for n in range(10, 22)}
 

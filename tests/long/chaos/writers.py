@@ -173,5 +173,5 @@ class Five(Writer):
 
 
 def _words(answer: Answer) -> str:
-    said = [f"{message.number} {message.text:.300}" for message in answer.errors]
-    return "; ".join([*said, *map(str, answer.client_messages)]) or "no answer"
+    errors = [f"{message.number} {message.text:.300}" for message in answer.errors]
+    return "; ".join([*errors, *map(str, answer.client_messages)]) or "no answer"

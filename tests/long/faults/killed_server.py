@@ -44,8 +44,8 @@ class KilledServer:
     @cached_property
     def dsn(self) -> str:
         """The administrator's connection string."""
-        said = subprocess.run(self.command("dsn"), check=True, capture_output=True, text=True)
-        return said.stdout.strip()
+        output = subprocess.run(self.command("dsn"), check=True, capture_output=True, text=True)
+        return output.stdout.strip()
 
     @property
     def pid(self) -> int:

@@ -84,9 +84,9 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
                 process.kill()
                 raise
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, said
-        assert "refused" not in said
+            output, _ = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, output
+        assert "refused" not in output
 
     def let_rows_pass(process: subprocess.Popen[str], count: int) -> None:
         count += len(given.read_text().split()) if given.exists() else 0

@@ -249,12 +249,12 @@ def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
         Results.read(tmp_path / "old.json")
 
 
-@pytest.mark.parametrize(("said", "package"), cases(__file__, "missing_requirements_of_a_build_are_named"))
+@pytest.mark.parametrize(("message", "package"), cases(__file__, "missing_requirements_of_a_build_are_named"))
 def test_missing_requirements_of_a_build_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, package: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, package: str
 ) -> None:
     compiler = tmp_path / "cc"
-    compiler.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    compiler.write_text(f"#!/bin/sh\necho '{message}' >&2\nexit 1\n")
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
     with pytest.raises(LoadTestError, match=package):
@@ -271,13 +271,13 @@ def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str
     arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
     arguments += ["--only", "write,lone,memory,read,text", "--stall", "1"]
     arguments += ["--rows", str(ROWS)]
-    said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=900)
-    return said, data, out
+    message = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=900)
+    return message, data, out
 
 
 def test_a_run_has_its_figures(finished: tuple[subprocess.CompletedProcess[str], Path, Path]) -> None:
-    said, _, out = finished
-    assert said.returncode == 0, said.stderr
+    message, _, out = finished
+    assert message.returncode == 0, message.stderr
     results = Results.read(out / "bench.json")
     for one in CONTENDERS.values():
         [measured] = results.of("write", one.key)
@@ -330,7 +330,7 @@ def test_a_run_has_its_figures(finished: tuple[subprocess.CompletedProcess[str],
     for words in ("| calls/s ÷ direct, one by one", "gateway, TDS 7.4", "pymssql, canned answer"):
         assert words in report
     for words in ("Targets", "calls acknowledged", "bench.json"):
-        assert words in said.stdout
+        assert words in message.stdout
 
 
 def test_every_acknowledged_call_of_a_run_is_in_the_logs(

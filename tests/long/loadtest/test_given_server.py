@@ -144,9 +144,9 @@ def test_a_load_that_is_ended_early_has_its_report(
         before = connection.execute(count).fetchone()
         wait_until(lambda: connection.execute(count).fetchone() != before)
         process.send_signal(ending)
-        said, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, said
-    assert "Nothing was lost: " in said
+        output, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, output
+    assert "Nothing was lost: " in output
     (result,) = read_results(tmp_path, ("normal",))
     assert 0 < result.runs[0].seconds < 3600
     assert result.runs[0].check.acknowledged
@@ -163,9 +163,9 @@ def test_an_experiment_with_workers_from_elsewhere(
         started(home, *words, *options, LOCUST_MASTER_BIND_PORT=port) as master,
         locust(home, *elsewhere) as worker,
     ):
-        said, _ = master.communicate(timeout=200)
+        output, _ = master.communicate(timeout=200)
         worker.communicate(timeout=200)
-    assert master.returncode == 0, said
+    assert master.returncode == 0, output
     (result,) = read_results(tmp_path, ("normal",))
     assert result.runs[0].logged_in == 6
     assert "1 foreign worker" in result.runs[0].description
@@ -220,14 +220,14 @@ def test_locust_distributed(there: tuple[str, ...], home: Path) -> None:
             if min(called.values()) > 0 and called["put_beam"] > 30:
                 break
         first.terminate()
-        said, _ = first.communicate(timeout=200)
+        output, _ = first.communicate(timeout=200)
         for process in (second, third):
             process.communicate(timeout=200)
-    assert first.returncode == 0, said
+    assert first.returncode == 0, output
     found = re.search(
-        r"^(\d+) rows acknowledged, (\d+) found in rings, (\d+) in logs, .* 0 lost$", said, re.MULTILINE
+        r"^(\d+) rows acknowledged, (\d+) found in rings, (\d+) in logs, .* 0 lost$", output, re.MULTILINE
     )
-    assert found, said
+    assert found, output
     assert int(found[1]) > 30
     assert found[1] == found[2] == found[3]
 
@@ -245,9 +245,9 @@ def test_locust_with_its_web_page(there: tuple[str, ...], home: Path) -> None:
 
         wait_until(is_shown)
         process.terminate()
-        said, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, said
-    assert ", 0 lost" in said
+        output, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, output
+    assert ", 0 lost" in output
 
 
 def locust(home: Path, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:

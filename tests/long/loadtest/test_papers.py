@@ -251,9 +251,9 @@ def test_days_of_load_go_on_after_kills(tmp_path: Path) -> None:
             if process.poll() is None:
                 server = json.loads((run / "soak.json").read_text())["processes"][0][0]
                 os.kill(server if victim == "server" else process.pid, signal.SIGKILL)
-            said, _ = process.communicate(timeout=300)
-        assert process.returncode == code, said
-        assert "Traceback" not in said
+            output, _ = process.communicate(timeout=300)
+        assert process.returncode == code, output
+        assert "Traceback" not in output
 
     killed(5, "experiment", -signal.SIGKILL)
     killed(15, "server", 1)

@@ -14,8 +14,8 @@ SPRING8 = load_facility(spring8.file())
 
 def test_readers_together_query_every_parameter_table() -> None:
     asked: list[str] = []
-    for place, table in enumerate(SPRING8.tables):
-        parameters = of_a_reader(SPRING8, place)
+    for index, table in enumerate(SPRING8.tables):
+        parameters = of_a_reader(SPRING8, index)
         procedures = [question(table, number, parameters)[0] for number in range(20 * len(parameters))]
         of_parameters = [each for each in procedures if each.removeprefix("get_") in parameters]
         assert len(of_parameters) == len(procedures) / 20

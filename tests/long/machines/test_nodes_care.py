@@ -136,9 +136,9 @@ def test_each_server_has_its_own_archive(site: Site) -> None:
         folder = site.folder / "archive"
         names = ["2026w32.parquet", "2026w33.parquet", "2026w34.parquet"]
         places = {"magnets": folder, "cavities": folder / "nodes" / "b", "vacuum": folder / "nodes" / "c"}
-        for table, place in places.items():
+        for table, where in places.items():
             assert f"archived log.{table}_" in printed
-            assert sorted(path.name for path in (place / table).iterdir()) == names
+            assert sorted(path.name for path in (where / table).iterdir()) == names
         assert values() == every
         # the files of another server are none that nobody needs
         for path in folder.rglob("*.parquet"):
@@ -184,25 +184,25 @@ def test_each_table_gets_its_rows_on_its_server(site: Site) -> None:
     for table in WHERE:
         lines = [f"{OLD}:{second:02}Z,{second}" for second in range(30)]
         (folder / f"{table}.csv").write_text("\n".join(["time,count", *lines, ""]))
-    code, said = import_files(site, folder)
-    assert code == 0, said
+    code, output = import_files(site, folder)
+    assert code == 0, output
     for table, node in WHERE.items():
-        assert f"{table}: 30 rows, 30 new, 0 already stored" in said
+        assert f"{table}: 30 rows, 30 new, 0 already stored" in output
         assert site.rows(table, node) == Counter(range(30))
 
     # rows for a table whose copy would be replaced by a move are refused
     with site.admin("c") as connection:
         connection.execute("insert into ringlog.moved_part (table_name, part) values ('vacuum', '')")
     (folder / "vacuum.csv").write_text(f"time,count\n{OLD}:40Z,40\n")
-    code, said = import_files(site, folder)
+    code, output = import_files(site, folder)
     assert code == 1
-    assert "table 'vacuum' is moving to this server, nothing was imported" in said
+    assert "table 'vacuum' is moving to this server, nothing was imported" in output
     assert site.rows("vacuum", "c") == Counter(range(30))
 
     site.servers["b"].die()
-    code, said = import_files(site, folder)
+    code, output = import_files(site, folder)
     assert code == 1
-    assert "node b: " in said
+    assert "node b: " in output
 
 
 # --- a backup of tables on several servers, and its restore ---

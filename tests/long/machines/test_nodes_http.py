@@ -35,8 +35,8 @@ def web(site: Site, *options: str) -> Iterator[tuple[tuple[str, int], httpx.Clie
     ):
         with client(address) as cursor:
             for number in range(1, 6):
-                for place, table in enumerate(NAMES):
-                    put(cursor, table, number + 10 * place)
+                for index, table in enumerate(NAMES):
+                    put(cursor, table, number + 10 * index)
         yield address, reader
 
 
@@ -71,7 +71,7 @@ def test_signals_of_all_servers_are_read_at_one_address(site: Site) -> None:
         rows = reader.get("/api/v1/rows", params={"table": "vacuum", "format": "csv"} | SPAN)
         assert rows.text.splitlines()[:2] == ["time,seq_no,count", "2026-11-20T12:00:21.000000Z,21,21"]
         described = answered(reader, "/api/v1/signals/vacuum")
-        assert [place["table"] for place in described["places"]] == ["vacuum"]
+        assert [location["table"] for location in described["places"]] == ["vacuum"]
         # from the node: the first server lacks the cycle of its tables
         status = answered(reader, "/mgmt/bpl/getPVStatus", pv="vacuum")
         assert [(each["status"], each["samplingPeriod"]) for each in status] == [("Being archived", "0.1")]
@@ -193,7 +193,7 @@ def test_a_signal_that_has_been_on_two_servers_is_read_from_both(site: Site) -> 
             (newest,) = answered(reader, "/api/v1/at", signal="pressure", time=when)["signals"]
             assert [value for _, value in newest["samples"]] == values
         places = answered(reader, "/api/v1/signals/pressure")["places"]
-        assert [place["table"] for place in places] == ["magnets", "vacuum"]
+        assert [location["table"] for location in places] == ["magnets", "vacuum"]
 
 
 def test_a_moving_table_is_read_continuously(site: Site) -> None:

@@ -46,8 +46,8 @@ class Client(DbApi):
         return ctds.Parameter(SQL_TYPES[param.type](None), output=True) if param.out else param.value
 
     def execute(self, text: str, params: list[Param]) -> None:
-        for place in range(len(params)):
-            text = text.replace("?", f":{place}", 1)
+        for index in range(len(params)):
+            text = text.replace("?", f":{index}", 1)
         with self.connection.cursor() as cursor:
             cursor.execute(text, tuple(param.value for param in params))
             report_rows(cursor)
