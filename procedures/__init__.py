@@ -13,6 +13,8 @@ from string import Formatter
 
 from psycopg import sql
 
+from ringlog.schema.alarms import SEVERITIES, STATUSES
+
 SCHEMA = "ringlog"
 
 OF_A_TABLE = {
@@ -298,9 +300,11 @@ WAVEFORMS = SampleBlocks(
 )
 
 
-_WITH_SHARED = ("add_signal", "change_signal", "view_samples", "capture_event")
+_WITH_SHARED = ("add_signal", "change_signal", "view_samples", "capture_event", "missing_samples")
 _SHARED = {
     "deadband": sql.Literal(DEADBAND).as_string(),
+    "severities": sql.Literal([*SEVERITIES]).as_string(),
+    "statuses": sql.Literal([*STATUSES]).as_string(),
     "capture_seconds": str(CAPTURE_SECONDS),
     "capture_days": str(CAPTURE_DAYS),
     "samples_of_values": sql.Literal(VALUES.samples).as_string(),

@@ -28,7 +28,7 @@ SEVERITY = ".severity"
 _HOUR = 3_600_000_000_000  # nanoseconds
 _ENOUGH = 500_000
 """samples in memory at once, and the rest of an hour"""
-_PLACE = 2**32
+_PER_SIGNAL = 2**32
 """more than the number of any span"""
 
 _BLOCKS = """
@@ -93,7 +93,7 @@ def spans_of(parts: Iterable[Samples], signals: Sequence[int], level: int) -> tu
     made: list[Spans] = []
     for part in parts:
         position = np.searchsorted(signals, part.number)
-        key = position * _PLACE + part.times // (level * 1_000_000_000)
+        key = position * _PER_SIGNAL + part.times // (level * 1_000_000_000)
         if len(key):
             no = np.zeros(len(key), np.bool_)
             figures = np.column_stack([part.values, part.severities])
@@ -130,7 +130,7 @@ def without_alarms(spans: Spans) -> Spans:
 
 def _spread(spans: Spans, signals: int) -> Spans:
     """Spans of a value and a severity, each of one signal, as spans of all signals."""
-    position, number = np.divmod(spans.numbers, _PLACE)
+    position, number = np.divmod(spans.numbers, _PER_SIGNAL)
     numbers, row = np.unique(number, return_inverse=True)
     shape = len(numbers), 2 * signals
     figures: dict[str, Any] = {

@@ -54,10 +54,8 @@ begin
         case when sample.is_null then 'null' else 'gap' end, tstzrange(sample."time", sample.next),
         case when sample.is_null then format(
           'NULL was sent with severity %%s (%%s) and status %%s (%%s)',
-          coalesce(sample.severity, 0), coalesce((array['NO_ALARM', 'MINOR', 'MAJOR', 'INVALID'])[coalesce(sample.severity, 0) + 1], '-'),
-          coalesce(sample.status, 0), coalesce((array['NO_ALARM', 'READ', 'WRITE', 'HIHI', 'HIGH', 'LOLO', 'LOW', 'STATE',
-            'COS', 'COMM', 'TIMEOUT', 'HWLIMIT', 'CALC', 'SCAN', 'LINK', 'SOFT', 'BAD_SUB', 'UDF', 'DISABLE', 'SIMM',
-            'READ_ACCESS', 'WRITE_ACCESS'])[coalesce(sample.status, 0) + 1], '-')
+          coalesce(sample.severity, 0), coalesce(({severities}::text[])[coalesce(sample.severity, 0) + 1], '-'),
+          coalesce(sample.status, 0), coalesce(({statuses}::text[])[coalesce(sample.status, 0) + 1], '-')
         ) end
       from sample
       where sample.next > $2 and (sample.is_null and sample.next > sample."time" or sample.next > sample."time" + interval '1 second')

@@ -21,7 +21,7 @@ from ringlog.schema.moments import microseconds
 
 START = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
 END = START + timedelta(seconds=60)
-PLACE = Location("x", "t", "c", ColumnType.of("double"), "A", None, None)
+LOCATION = Location("x", "t", "c", ColumnType.of("double"), "A", None, None)
 WIDTH = 10
 
 Pairs = list[tuple[float, float | None]]
@@ -32,7 +32,7 @@ def stream(pairs: Pairs, sizes: int) -> Iterator[Samples]:
     for begin in range(0, len(pairs), sizes):
         part = pairs[begin : begin + sizes]
         time = np.array([microseconds(START) + round(second * 1e6) for second, _ in part], np.int64)
-        yield Samples(PLACE, time, pa.array([value for _, value in part], pa.float64()))
+        yield Samples(LOCATION, time, pa.array([value for _, value in part], pa.float64()))
 
 
 def made(pv: str, pairs: Pairs, sizes: int = 3, now: datetime = END) -> list[tuple[float, object]]:

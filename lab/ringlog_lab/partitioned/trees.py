@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 Grammar = Mapping[str, Sequence[str]]
 """The forms of each kind of expression, the simplest first. `{kind}` in a form is a place for a part."""
-_PLACE = re.compile(r"\{(\w+)\}")
+_SLOT = re.compile(r"\{(\w+)\}")
 _KINDS = re.compile(r"^([\w ]*)(?:\((.*)\))?$")
 
 
@@ -41,7 +41,7 @@ class Tree:
 
     def __str__(self) -> str:
         parts = iter(self.parts)
-        return _PLACE.sub(lambda _: str(next(parts)), self.form)
+        return _SLOT.sub(lambda _: str(next(parts)), self.form)
 
     def within(self) -> Iterator["Tree"]:
         for part in self.parts:
@@ -52,11 +52,11 @@ class Tree:
 def tree(draw: random.Random, grammar: Grammar, kind: str, depth: int) -> Tree:
     """A random expression of a kind. `depth`: below it, places get forms without places if there are any."""
     forms = grammar[kind]
-    leaves = [form for form in forms if not _PLACE.search(form)]
+    leaves = [form for form in forms if not _SLOT.search(form)]
     if leaves and (depth <= 0 or draw.random() < 0.2):
         forms = leaves
     form = draw.choice(forms)
-    return Tree(kind, form, tuple(tree(draw, grammar, slot, depth - 1) for slot in _PLACE.findall(form)))
+    return Tree(kind, form, tuple(tree(draw, grammar, slot, depth - 1) for slot in _SLOT.findall(form)))
 
 
 def reduced(failing: Tree, grammar: Grammar, fails: Callable[[Tree], bool], seconds: float = 60) -> Tree:
@@ -74,7 +74,7 @@ def reduced(failing: Tree, grammar: Grammar, fails: Callable[[Tree], bool], seco
 def _smaller(whole: Tree, grammar: Grammar) -> Iterator[Tree]:
     """Trees in which one part is replaced by a simpler one of its kind, the simplest first."""
     simplest = grammar[whole.kind][0]
-    others = [] if _PLACE.search(simplest) else [Tree(whole.kind, simplest)]
+    others = [] if _SLOT.search(simplest) else [Tree(whole.kind, simplest)]
     others += sorted((one for one in whole.within() if one.kind == whole.kind), key=_size)
     yield from (one for one in others if _size(one) < _size(whole))
     for number, part in enumerate(whole.parts):
