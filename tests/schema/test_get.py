@@ -118,7 +118,7 @@ def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
         " and proname !~ '^(capture_event|notice_alarms|(forget|copy|delete|store)_captur)'"
         " and proname !~ '^((add|correct|withdraw)_mark|(save|remove)_view)$'"
         # they change signals of samples, and list those that a login may change or write
-        " and proname !~ '^(add|pause|resume|change|rename|retire|demand|note)_signal'"
+        " and proname !~ '^(add|pause|resume|set|change|rename|retire|demand|note)_signal'"
         " and proname !~ 'list_signals|settle_signals|merge_samples'"
         " and proname !~ '^(written_signals|signal_states|differences|node_of_table)$'"
         " and prorettype <> 'trigger'::regtype"
