@@ -9,7 +9,9 @@ use crate::client::{Client, Reply};
 use crate::convert::{declared, output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::program::{placeholder, Action, Argument, Execute, Expression, Program, Statement, Title};
+use crate::program::{
+    placeholder, Action, Argument, Execute, Expression, Program, QueryKind, Statement, Title,
+};
 use crate::run::{forget_tables, temporary_tables, written_and_described, Interpreter, State, Variables};
 use crate::tds::call::Param;
 use crate::tds::dynamic;
@@ -216,11 +218,14 @@ async fn shape(state: &mut State, client: &mut Client, prepared: &Prepared) -> R
         match described {
             Ok(described) => {
                 shape.columns = described.columns.clone();
-                // which converts texts by itself if it knows the types
-                if !dialect.is_ct_library {
-                    for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                // a text for a column remains one: clients of CT-Library make numbers of texts by atoi()
+                let keeps_texts = dialect.is_ct_library && query.kind != QueryKind::Select;
+                for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                    if !keeps_texts || !query.met.contains_key(name) {
                         shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
                     }
+                }
+                if !dialect.is_ct_library {
                     for (name, met) in &query.met {
                         shape.set_input(name, declared::type_sent(met.of, &dialect));
                     }
