@@ -57,7 +57,11 @@ pub async fn insert_sets(
     sets: &[GatheredSet],
 ) -> Result<u64, Interrupt> {
     let dialect = client.dialect().of_texts();
-    let declared = backend.declared(iter::once(&target.table)).await;
+    // another session may have changed a table that is not its own
+    let declared = match target.table.starts_with("pg_temp.") {
+        true => backend.declared(iter::once(&target.table)).await,
+        false => backend.read_declarations(&BTreeSet::from([target.table.clone()])).await,
+    };
     let declared = backend.checked(client, declared)?.table(&target.table);
     let mut inserted = 0;
     for set in sets {

@@ -19,8 +19,7 @@ use crate::tds::call::Param;
 use crate::tds::tokens::columns::{Origin, Origins};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-use std::collections::HashMap;
-use std::iter;
+use std::collections::{BTreeSet, HashMap};
 use tsql::facts::types::UNKNOWN;
 use tsql::long_names::stored;
 use tsql::quoting::quoted;
@@ -302,7 +301,7 @@ async fn written<'v>(
     }
     let variables = Variables::of_command(values, &dialect)?;
     let backend = &mut state.procedures.backend;
-    let declared = backend.declared(iter::once(&keyset.select.of.table)).await;
+    let declared = backend.read_declarations(&BTreeSet::from([keyset.select.of.table.clone()])).await;
     let table = backend.checked(client, declared)?.table(&keyset.select.of.table);
     let (mut set, mut names) = (Vec::new(), Vec::new());
     for param in values {

@@ -74,10 +74,6 @@ pub fn insert(binder: &mut Binder<'_>, insert: &Insert) -> Result<Change, Error>
             Some(Body::Values(vec![vec![Scalar::Default; insert.columns.len()]]).into())
         }
         InsertSource::Values(rows) => {
-            let has_cast = |value: &Expression| matches!(value, Expression::Cast(_));
-            if binder.dialect().has_sql_variant && rows.iter().flatten().any(has_cast) {
-                // a sql_variant keeps the type that a value is cast to
-            }
             let values = values_of(binder, rows, &targets, line)?;
             Some(match rows_at_most {
                 None => values,
