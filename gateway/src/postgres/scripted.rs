@@ -33,6 +33,9 @@ pub enum Answer {
     Dies,
 }
 
+/// The query of the columns that a change fills, whose types are compared at each run.
+const CHECK: &str = "select \"n\" from ";
+
 /// The answers to statements, each by a part of the statement's text, under which the server records it. The last
 /// answer of each is repeated.
 #[derive(Clone, Default)]
@@ -88,8 +91,10 @@ impl Drop for Scripted {
 }
 
 impl Scripted {
-    /// `own`: the role whose statements are answered without rows and not recorded.
-    pub async fn start(script: Script, own: &'static str) -> Scripted {
+    /// `own`: the role whose statements are answered without rows and not recorded. The names of the script are also
+    /// tables with an int column n, unless their first statement is refused.
+    pub async fn start(mut script: Script, own: &'static str) -> Scripted {
+        script.0.insert(0, (CHECK, [rows([0])].into()));
         let fake = Fake::new().await;
         let address = fake.address();
         let state = Arc::new(Mutex::new(State { script, sent: Vec::new(), hanging: HashMap::new() }));
@@ -242,6 +247,10 @@ impl Backend {
             if !is_asked {
                 self.note(text.clone());
             }
+            for name in self.tables_of(&text) {
+                let cells = [&name, "1", "n", "23", "-1", "", "", "f", "int", "f", "f", ""];
+                self.put_cells(cells.map(|cell| (!cell.is_empty()).then_some(cell.as_bytes()))).await;
+            }
             for statement in text.split("; ") {
                 match self.run_own(statement) {
                     Ok((tag, value)) => {
@@ -260,6 +269,19 @@ impl Backend {
         self.skips = false;
         self.peer.ready(self.status).await;
         true
+    }
+
+    /// The tables of the script, by their names in SQL, whose declarations the text asks for.
+    fn tables_of(&self, text: &str) -> Vec<String> {
+        if !text.starts_with("select * from (\n-- tables") {
+            return Vec::new();
+        }
+        let script = &self.state.lock().script.0;
+        let is_made = |answers: &VecDeque<Answer>| !matches!(answers.front(), Some(Answer::Refused(..)));
+        let made = script.iter().filter(|(_, answers)| is_made(answers));
+        made.map(|(part, _)| format!("\"{part}\""))
+            .filter(|name| text.contains(&format!("'{name}'")))
+            .collect()
     }
 
     /// A statement of the gateway's own: its tag, and the value that it returns.
@@ -472,11 +494,16 @@ impl Backend {
     }
 
     async fn put_row(&mut self, values: &[Vec<u8>]) {
+        self.put_cells(values.iter().map(|value| Some(value.as_slice()))).await;
+    }
+
+    async fn put_cells<'v>(&mut self, values: impl IntoIterator<Item = Option<&'v [u8]>>) {
+        let values: Vec<_> = values.into_iter().collect();
         let mut row = BytesMut::new();
         row.put_u16(u16::try_from(values.len()).unwrap());
         for value in values {
-            row.put_i32(i32::try_from(value.len()).unwrap());
-            row.put_slice(value);
+            row.put_i32(value.map_or(-1, |value| i32::try_from(value.len()).unwrap()));
+            row.put_slice(value.unwrap_or_default());
         }
         self.peer.put(b'D', &row).await;
     }
