@@ -60,6 +60,8 @@ comment on function tsql.at_offset(timestamp, integer) is 'The local time of a c
 create or replace function tsql.moment(value tsql.datetimeoffset) returns timestamp
 language sql immutable strict parallel safe
 return (value).moment at time zone 'UTC' + interval '1 minute' * (value).minutes;
+create or replace function tsql.instant(value tsql.datetimeoffset) returns timestamptz
+language sql immutable strict parallel safe return (value).moment;
 
 create or replace function tsql.to_digits(moment timestamp, digits integer) returns timestamp
 language sql immutable strict parallel safe

@@ -433,3 +433,10 @@ def test_times_that_psql_declared(clients: Clients, server: RunningServer) -> No
             assert row == (expected or ("2026-03-01 10:00:00.123", "10:00:00.0000000")), text
         cursor.execute("insert t (z, p) select p, z from t select count(distinct z) from t")
         assert cursor.fetchall() == [(1,)]
+        # an offset names the instant
+        offset = "cast('2026-03-01 03:00 +02:00' as datetimeoffset)"
+        cursor.execute(
+            f"insert t (i, z) values (2, {offset}), (2, null) update t set z = {offset} where z is null"
+        )
+        cursor.execute("select z from t where i = 2")
+        assert cursor.fetchall() == [(datetime(2026, 3, 1, 10),)] * 2

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, Case, Family, Type, DATETIME, INSTANT, MOMENT, MOST_DIGITS, MOST_FRACTION, NULL, SQL_VARIANT,
-    UNKNOWN, VARCHAR, XML,
+    self, Case, Family, Type, DATETIME, DATETIMEOFFSET, INSTANT, MOMENT, MOST_DIGITS, MOST_FRACTION, NULL,
+    SQL_VARIANT, UNKNOWN, VARCHAR, XML,
 };
 use crate::postgres::{call, Scalar};
 use crate::Dialect;
@@ -316,6 +316,7 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<Value, 
     let with = |name: &str, sql, number| call(format!("tsql.{verb}_{name}"), [sql, number]);
     let converted = match target.name {
         _ if target == MOMENT => call("tsql.moment", [sql]),
+        _ if target == INSTANT && value.of.oid == DATETIMEOFFSET.oid => call("tsql.instant", [sql]),
         _ if target == INSTANT => call("tsql.instant", [call("tsql.moment", [sql])]),
         "decimal" => return Ok(Value::cast(by("numeric", sql), target)),
         "binary" | "varbinary" => with(target.name, sql, target.length.map_or(Scalar::Null, Scalar::number)),
