@@ -18,7 +18,6 @@ ORDER = (
     "times/times",
     "conversions/chart",
     "conversions/reading",
-    "catalogue/columns",
     "conversions/texts",
     "conversions/numbers",
     "conversions/bytes",

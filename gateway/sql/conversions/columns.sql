@@ -40,14 +40,15 @@ comment on function tsql.assigned(anyelement, text, boolean) is
 create or replace function tsql.converted_for(value text, type_ oid, typmod integer) returns text
 language sql stable
 return (
-  select format(case base.name
+  select format(case format_type(plain.oid, null)
     when 'boolean' then 'tsql.to_bit(%s)' when 'smallint' then 'tsql.to_smallint(%s)' when 'integer' then 'tsql.to_int(%s)'
     when 'bigint' then 'tsql.to_bigint(%s)' when 'numeric' then 'tsql.to_numeric(%s)' when 'real' then 'tsql.to_real(%s)'
     when 'double precision' then 'tsql.to_float(%s)' when 'date' then 'tsql.to_date(%s)'
     when 'time without time zone' then 'tsql.to_time(%s)' when 'uuid' then 'tsql.to_guid(%s)' when 'bytea' then 'tsql.varbytes(%s)'
     when 'text' then 'tsql.text_of(%s)' when 'character varying' then 'tsql.text_of(%s)' when 'character' then 'tsql.text_of(%s)'
     when 'timestamp without time zone' then
-      case base.typmod when 4 then 'tsql.to_datetime(%s)' when 1 then 'tsql.to_smalldatetime(%s)' else 'tsql.moment(%s)' end
+      case plain.typmod when 4 then 'tsql.to_datetime(%s)' when 1 then 'tsql.to_smalldatetime(%s)' else 'tsql.moment(%s)' end
+    when 'tsql.datetime' then 'tsql.to_datetime(%s)' when 'tsql.smalldatetime' then 'tsql.to_smalldatetime(%s)'
     when 'timestamp with time zone' then 'tsql.instant(tsql.moment(%s))'
     when 'tsql.money' then 'tsql.to_money(%s)' when 'tsql.smallmoney' then 'tsql.to_smallmoney(%s)'
     when 'tsql.tinyint' then 'tsql.to_tinyint(%s)'
@@ -58,10 +59,6 @@ return (
     select case when t.typtype = 'd' and t.typnamespace <> 'tsql'::regnamespace then t.typbasetype else t.oid end as oid,
       case when t.typtype = 'd' then t.typtypmod else $3 end as typmod
   ) as plain
-  cross join lateral (
-    select case when format_type(plain.oid, null) in ('tsql.datetime', 'tsql.smalldatetime') then 'timestamp without time zone'
-      else format_type(plain.oid, null) end as name, plain.typmod
-  ) as base
   where t.oid = type_
 );
 comment on function tsql.converted_for(text, oid, integer) is

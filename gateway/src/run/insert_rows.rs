@@ -26,13 +26,16 @@ const ROWS: [usize; 4] = [256, 32, 4, 1];
 /// The most parameters of one statement, within PostgreSQL's 16-bit count.
 const MOST_PARAMETERS: usize = 30_000;
 
-/// The target with its columns, as the table has them now. Error 213: the rows have more or fewer values.
+/// The target with its columns, as the table has them now: another session may have changed it. Error 213: the rows have
+/// more or fewer values.
 pub async fn present(
     backend: &mut Backend,
     client: &mut Client,
     target: &Filled,
     sets: &[GatheredSet],
 ) -> Result<Filled, Interrupt> {
+    let declared = backend.read_declarations(&BTreeSet::from([target.table.clone()])).await;
+    let declared = backend.checked(client, declared)?.table(&target.table);
     let number = |set: &GatheredSet| set.types.len();
     if let Some(columns) = &target.columns {
         return match sets.iter().all(|set| number(set) == columns.len()) {
@@ -40,9 +43,7 @@ pub async fn present(
             false => Err(refusal(&tsql::schema::other_number(1)).into()),
         };
     }
-    let declared = backend.read_declarations(&BTreeSet::from([target.table.clone()])).await;
-    let declared = backend.checked(client, declared)?;
-    let declared = declared.table(&target.table).ok_or_else(|| Failure::from(&no_relation(&target.table)))?;
+    let declared = declared.ok_or_else(|| Failure::from(&no_relation(&target.table)))?;
     for set in sets {
         declared.demand_values(&target.table, number(set), 1).map_err(|error| refusal(&error))?;
     }
@@ -57,11 +58,7 @@ pub async fn insert_sets(
     sets: &[GatheredSet],
 ) -> Result<u64, Interrupt> {
     let dialect = client.dialect().of_texts();
-    // another session may have changed a table that is not its own
-    let declared = match target.table.starts_with("pg_temp.") {
-        true => backend.declared(iter::once(&target.table)).await,
-        false => backend.read_declarations(&BTreeSet::from([target.table.clone()])).await,
-    };
+    let declared = backend.declared(iter::once(&target.table)).await;
     let declared = backend.checked(client, declared)?.table(&target.table);
     let mut inserted = 0;
     for set in sets {

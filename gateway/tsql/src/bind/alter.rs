@@ -1,7 +1,7 @@
 //! ALTER TABLE.
 
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
-use super::constraints::{constant, named_default, untyped_default, ForeignColumns};
+use super::constraints::{untyped_default, ForeignColumns};
 use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{collated, column_type, elements, of_place};
 use super::value::implicit;
@@ -13,8 +13,8 @@ use crate::postgres::{call, Scalar};
 use crate::resolve::names::{self, all_folded, folded, table};
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, Dropped, Expression, Name,
-    ObjectName, TableElement,
+    AlterTable, ColumnDefinition, Constraint, ConstraintKind, Dropped, Expression, Name, ObjectName,
+    TableElement,
 };
 
 pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Definition, Error> {
@@ -196,40 +196,31 @@ fn added_elements(
     check_existing: bool,
     scope: &Scope,
 ) -> Result<Vec<Alteration>, Error> {
-    let mut others = Vec::new();
-    let mut defaults = Vec::new();
-    for element in added {
-        match element {
-            TableElement::Constraint(Constraint {
-                kind: ConstraintKind::Default { column: Some(_), .. },
-                ..
-            }) => {}
-            TableElement::Column(column) if keeps_null(column, scope) => {
-                let mut column = column.clone();
-                for constraint in &column.constraints {
-                    if let (ConstraintKind::Default { value, .. }, ColumnKind::Typed(of)) =
-                        (&constraint.kind, &column.kind)
-                    {
-                        let of = type_names::of_name(of, DEFAULT_LENGTH, scope.dialect)?;
-                        let value = named_default(constant(value, of, scope)?, constraint);
-                        let name = folded(&column.name.text, column.name.at.line)?;
-                        defaults.push(Alteration::SetDefault(name, value));
-                    }
-                }
-                column.constraints.retain(|one| !matches!(one.kind, ConstraintKind::Default { .. }));
-                others.push(TableElement::Column(column));
+    let is_default = |one: &&Constraint| matches!(one.kind, ConstraintKind::Default { column: Some(_), .. });
+    let is_part =
+        |element: &&TableElement| !matches!(element, TableElement::Constraint(one) if is_default(&one));
+    let parts: Vec<TableElement> = added.iter().filter(is_part).cloned().collect();
+    let (mut actions, mut defaults) = (Vec::with_capacity(parts.len()), Vec::new());
+    for (part, mut element) in parts.iter().zip(elements(&parts, of, scope)?) {
+        if let (TableElement::Column(column), Element::Column(made)) = (part, &mut element) {
+            // existing rows would have it
+            if has_default(column) && keeps_null(column, scope) {
+                let default = made.default.take();
+                defaults.extend(default.map(|value| Alteration::SetDefault(made.name.clone(), value)));
             }
-            other => others.push(other.clone()),
         }
-    }
-    let added = elements(&others, of, scope)?.into_iter().map(|element| {
         let may_wait = match &element {
             Element::Column(_) => false,
             Element::Constraint(one) => matches!(one.rule, Rule::Check(_) | Rule::ForeignKey { .. }),
         };
-        Alteration::Add { element, valid: check_existing || !may_wait }
-    });
-    Ok(added.chain(defaults).collect())
+        actions.push(Alteration::Add { element, valid: check_existing || !may_wait });
+    }
+    actions.extend(defaults);
+    Ok(actions)
+}
+
+fn has_default(column: &ColumnDefinition) -> bool {
+    column.constraints.iter().any(|one| matches!(one.kind, ConstraintKind::Default { .. }))
 }
 
 /// Whether an added column is NULL in existing rows, instead of its default ("ALTER TABLE", WITH VALUES).

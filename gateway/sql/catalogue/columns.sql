@@ -1,2 +1,0 @@
--- The declarations of columns of tables, as the catalogue shows them (ddl/declarations.sql).
-
