@@ -1,10 +1,10 @@
 //! ALTER TABLE.
 
+use super::assignments::implicit;
 use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{untyped_default, ForeignColumns};
 use super::declaring::{declaration, finest, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{collated, column_type, elements, of_place};
-use super::value::implicit;
 use crate::error::Error;
 use crate::facts::type_names;
 use crate::facts::types::{Type, UNKNOWN};

@@ -1,10 +1,11 @@
 //! Updates and deletes.
 
 use super::arithmetic::{arithmetic, sign};
+use super::assignments::assigned;
 use super::binder::{Binder, ChangedRows};
 use super::current::{location_of, refuse_beside_current, Current};
 use super::named::{source_name, Named};
-use super::value::{assigned, Value};
+use super::value::Value;
 use super::walk;
 use super::{common_tables, conditions, declared, expressions, insert, locks, output, sources, through, top};
 use crate::error::Error;

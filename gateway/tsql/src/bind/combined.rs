@@ -1,11 +1,12 @@
 //! UNION, INTERSECT and EXCEPT.
 
+use super::assignments::implicit;
 use super::binder::Binder;
 use super::item::{has_star, numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
 use super::sequence::refuse_next_value;
 use super::title::ResultType;
-use super::value::{common, implicit, Constant, Value};
+use super::value::{common, Constant, Value};
 use super::{order, select};
 use crate::error::Error;
 use crate::facts::conversions::is_sorted;

@@ -1,10 +1,11 @@
 //! Values.
 
 use super::arithmetic::{self, arithmetic, sign};
+use super::assignments::implicit;
 use super::binder::Binder;
 use super::item::Written;
 use super::sequence::refuse_next_value;
-use super::value::{self, common, implicit, Constant, Value};
+use super::value::{self, common, Constant, Value};
 use super::{bound, conditions, conversions, functions, literals, output, select, sources, times, xml};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};

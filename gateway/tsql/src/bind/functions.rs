@@ -1,9 +1,10 @@
 //! Functions: each by its rule (`facts::functions`).
 
+use super::assignments::{implicit, stored};
 use super::binder::Binder;
 use super::calls::{self, CallBinder};
 use super::sequence::{self, refuse_next_value};
-use super::value::{common, converted, implicit, stored, Constant, Value};
+use super::value::{common, converted, Constant, Value};
 use super::walk;
 use super::{aggregates, conditions, expressions, json_rows, lengths, numbers, pointers, texts, times};
 use crate::error::Error;

@@ -1,9 +1,10 @@
 //! `select @v = @v + column from … order by …`: a text to which each row appends, in the order of the rows. Microsoft's
 //! bulk copy lists the columns of a table this way.
 
+use super::assignments::assigned;
 use super::binder::Binder;
 use super::item::Item;
-use super::value::{assigned, Value};
+use super::value::Value;
 use super::walk;
 use super::{expressions, order};
 use crate::error::Error;

@@ -1,12 +1,13 @@
 //! Inserts.
 
+use super::assignments::implicit;
 use super::binder::{Binder, ChangedRows};
 use super::filled::Filled;
 use super::item::{has_star, numbered, Stands, Written};
 use super::json::not_allowed;
 use super::named::flat;
 use super::targets::Targets;
-use super::value::{common, implicit, Value};
+use super::value::{common, Value};
 use super::variables::{NoVariables, NO_VARIABLES};
 use super::{common_tables, expressions, locks, output, select, sources, top};
 use crate::error::Error;

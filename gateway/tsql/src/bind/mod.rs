@@ -6,6 +6,7 @@
 mod aggregates;
 mod alter;
 mod arithmetic;
+mod assignments;
 mod binder;
 mod blanks;
 mod bound;
@@ -60,7 +61,8 @@ mod variables;
 mod walk;
 mod xml;
 
-pub use value::{assigned, converted, scaled_to, stored, Value};
+pub use assignments::{assigned, scaled_to, stored};
+pub use value::{converted, Value};
 pub use variables::{Clock, Met, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
@@ -111,7 +113,7 @@ pub fn value(
     }
     let value = expressions::value(&mut Binder::new(scope, variables), expression)?;
     match target {
-        Some(target) => value::assigned(value, target, line, scope.dialect),
+        Some(target) => assignments::assigned(value, target, line, scope.dialect),
         None if value.is_null() => {
             Ok(Value { constant: value.constant, ..Value::cast(Scalar::Null, VARCHAR) })
         }

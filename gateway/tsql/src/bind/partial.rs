@@ -1,10 +1,10 @@
 //! Tables that lack rows of some times: a select on one checks in PostgreSQL whether its rows are present, by the
 //! bounds of their times in its conditions.
 
+use super::assignments::assigned;
 use super::binder::Binder;
 use super::conditions::is_column;
 use super::expressions;
-use super::value::assigned;
 use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::types::{DATETIME2, DATETIMEOFFSET};

@@ -1,6 +1,7 @@
 //! Selects: the list and the clauses.
 
 use super::arithmetic::{arithmetic, sign};
+use super::assignments::assigned;
 use super::binder::{Aggregates, Around, Binder, Verb};
 use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::order::refuse_order;
@@ -8,7 +9,7 @@ use super::sequence::refuse_next_value;
 use super::sources::Sources;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
-use super::value::{assigned, common, Constant, Value};
+use super::value::{common, Constant, Value};
 use super::{
     combined, common_tables, conditions, declared, expressions, group_by, growth, insert, json,
     json_property, locks, order, sources, top,

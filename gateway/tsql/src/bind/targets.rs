@@ -1,7 +1,8 @@
 //! The columns that a change fills.
 
+use super::assignments::stored as converted_for;
 use super::binder::Binder;
-use super::value::{stored as converted_for, Value};
+use super::value::Value;
 use crate::error::Error;
 use crate::facts::types::{Type, UNKNOWN};
 use crate::postgres::{call, Scalar};

@@ -1,9 +1,10 @@
 //! Functions of times.
 
+use super::assignments::implicit;
 use super::binder::Binder;
 use super::calls::CallBinder;
 use super::expressions;
-use super::value::{implicit, Value};
+use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::{Clock, TZOFFSET};
 use crate::facts::types::{
