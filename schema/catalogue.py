@@ -1,17 +1,12 @@
 """Relations in PostgreSQL's catalogue: their names, their columns, the weeks of a log."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-import psycopg
 from psycopg import sql
 
+from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.sql_files import sql_file
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-_Connection: TypeAlias = "psycopg.Connection[Any] | sa.Connection"
 
 WEEKS = """pg_inherits
 join pg_class as child on child.oid = inhrelid
@@ -28,43 +23,41 @@ _WRITE_LARGE_OBJECTS = sql_file(__file__, "catalogue_write_large_objects")
 _DATABASES_OF_ALL = sql_file(__file__, "catalogue_databases_of_all")
 
 
-def _rows(connection: _Connection, query: str, parameters: dict[str, Any]) -> list[Any]:
-    if isinstance(connection, psycopg.Connection):
-        return connection.execute(query.encode(), parameters).fetchall()
-    return [*connection.exec_driver_sql(query, parameters)]
+def _rows(connection: AnyConnection, query: str, parameters: dict[str, Any]) -> list[Any]:
+    return driver(connection).execute(query.encode(), parameters).fetchall()
 
 
-def large_objects_of_all(connection: _Connection) -> list[str]:
+def large_objects_of_all(connection: AnyConnection) -> list[str]:
     """The functions by which everybody may write large objects in this database, or messages to the WAL, with
     types, as PostgreSQL quotes them."""
     return [function for (function,) in _rows(connection, _WRITE_LARGE_OBJECTS, {})]
 
 
-def databases_of_all(connection: _Connection) -> list[str]:
+def databases_of_all(connection: AnyConnection) -> list[str]:
     """PostgreSQL's own databases to which everybody may connect."""
     return [name for (name,) in _rows(connection, _DATABASES_OF_ALL, {})]
 
 
-def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:
+def columns(connection: AnyConnection, relation: sql.Identifier) -> dict[str, str]:
     """All columns of a relation in their order, with types as format_type writes them; none where there is no
     such relation. `relations.tables.stored_columns` has the data columns of many tables at once."""
     return dict(_rows(connection, _COLUMNS, {"relation": relation.as_string()}))
 
 
-def exists(connection: _Connection, schema: str, name: str) -> bool:
+def exists(connection: AnyConnection, schema: str, name: str) -> bool:
     """Whether there is a relation of this name."""
     parameters = {"relation": sql.Identifier(schema, name).as_string()}
     return _rows(connection, "select to_regclass(%(relation)s) is not null", parameters)[0][0] is True
 
 
-def is_of_samples(connection: _Connection, table: str) -> bool:
+def is_of_samples(connection: AnyConnection, table: str) -> bool:
     """Whether a table of the facility has samples, and not rows."""
     query = "select is_of_samples from ringlog.every_table where table_name = %(table)s"
     return any(samples for (samples,) in _rows(connection, query, {"table": table}))
 
 
 def relations(
-    connection: _Connection, schemas: Collection[str], names: Collection[str]
+    connection: AnyConnection, schemas: Collection[str], names: Collection[str]
 ) -> dict[tuple[str, str], str]:
     """The relations of these names in these schemas: schema and name, and pg_class.relkind. In order of the
     names, a view before a table of the same name."""

@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema import locks
+from ringlog.schema.session import AnyConnection, begun, driver
 from ringlog.schema.sql_files import sql_file
 
 T = TypeVar("T")
@@ -35,18 +36,19 @@ _LONGEST_PAUSE = 2.0
 _UNKNOWN = 5.0  # further seconds to find the blocking sessions
 _LOOK = 0.01  # seconds between two looks for them
 
-_BLOCKERS = sa.text(sql_file(__file__, "change_blockers"))
+_BLOCKERS = sql_file(__file__, "change_blockers").encode()
 
 
 class Blocked(errors.LockNotAvailable):
     """Other sessions held a lock all the time; the text names them, and how to end them."""
 
 
-def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
-    """Runs `work` in one transaction, from the start again if a lock is not free.
+def change(database: str | sa.Engine, work: Callable[[Any], T]) -> T:
+    """Runs `work` in one transaction, from the start again if a lock is not free. Its connection is psycopg's
+    for a connection string.
 
-    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time. Its
-    cause is then Blocked, if the sessions that had the lock are known.
+    Raises psycopg.Error or sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free
+    in time. The error, or its cause, is then Blocked, if the sessions that had the lock are known.
     """
     end = time.monotonic() + PATIENCE
     pause = _PAUSE
@@ -54,50 +56,53 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         is_last = time.monotonic() > end
         blockers: dict[int, str] = {}
         try:
-            with engine.begin() as connection:
-                _exclude_others(connection)
-                connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
+            with begun(database) as connection:
+                _exclude_others(driver(connection))
                 # the text of a function's definition depends on the search path: always the same one
-                connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
-                with _noted(engine, connection, blockers) if is_last else nullcontext():
+                settings = f"set local lock_timeout = '{_LOCK_TIMEOUT}'; set local search_path = pg_catalog"
+                run(connection, settings)
+                with _noted(database, driver(connection), blockers) if is_last else nullcontext():
                     return work(connection)
-        except sa.exc.DBAPIError as error:
+        except (psycopg.Error, sa.exc.DBAPIError) as error:
             if not is_lock_conflict(error):
                 raise
             if blockers:
-                error.orig = Blocked(_advice(blockers))
+                raise Blocked(_advice(blockers)) from error
             # an attempt may be too short to find them
-            if blockers or time.monotonic() > end + _UNKNOWN:
+            if time.monotonic() > end + _UNKNOWN:
                 raise
         time.sleep(pause)
         pause = min(1.3 * pause, _LONGEST_PAUSE)
 
 
-def _exclude_others(connection: sa.Connection) -> None:
-    if connection.scalar(sa.select(sa.func.to_regclass(f"ringlog.{locks.CHANGES.name}"))) is not None:
-        run(connection, locks.statement(locks.CHANGES))
+def _exclude_others(connection: psycopg.Connection) -> None:
+    lock = f"ringlog.{locks.CHANGES.name}"
+    if connection.execute("select where to_regclass(%s) is not null", [lock]).rowcount:
+        connection.execute(locks.statement(locks.CHANGES))
     else:
         # the first installation: no login exists that could hold this lock
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext("ringlog"))))
+        connection.execute("select pg_advisory_xact_lock(hashtext('ringlog'))")
 
 
 @contextmanager
-def _noted(engine: sa.Engine, waiting: sa.Connection, blockers: dict[int, str]) -> Iterator[None]:
+def _noted(
+    database: str | sa.Engine, waiting: psycopg.Connection, blockers: dict[int, str]
+) -> Iterator[None]:
     """Collects the processes that block `waiting` inside the with block."""
-    pid = waiting.execute(sa.select(sa.func.pg_backend_pid())).scalar_one()
+    pid = waiting.info.backend_pid
     end = threading.Event()
 
     def look() -> None:
         while not end.wait(_LOOK):
-            for table, blocker, *session in looking.execute(_BLOCKERS, {"pid": pid}):
+            for table, blocker, *session in driver(looking).execute(_BLOCKERS, {"pid": pid}):
                 login, host, program, since, state = session
                 blockers[blocker] = (
                     f"{table} is used by process {blocker}: login {login}, from {host}, program"
                     f" {program!r}, {state}, in a transaction since {since}"
                 )
-            looking.rollback()
+            driver(looking).rollback()
 
-    with engine.connect() as looking:
+    with begun(database) as looking:
         thread = threading.Thread(target=look, name="blockers", daemon=True)
         thread.start()
         try:
@@ -116,39 +121,34 @@ def _advice(blockers: dict[int, str]) -> str:
     )
 
 
-def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
+def tried(database: str | sa.Engine, work: Callable[[Any], T]) -> T | None:
     """Makes a change; None: a lock was not free in time."""
     try:
-        return change(engine, work)
-    except sa.exc.DBAPIError as error:
+        return change(database, work)
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
         if not is_lock_conflict(error):
             raise
         return None
 
 
-def announce(connection: sa.Connection, what: str = "") -> None:
+def announce(connection: AnyConnection, what: str = "") -> None:
     """Notifies the gateway, when the transaction commits, that tables or procedures have changed."""
     run(connection, sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(what)))
 
 
-def is_lock_conflict(error: sa.exc.DBAPIError) -> bool:
-    return isinstance(error.orig, errors.LockNotAvailable | errors.DeadlockDetected)
+def is_lock_conflict(error: psycopg.Error | sa.exc.DBAPIError) -> bool:
+    return isinstance(getattr(error, "orig", error), errors.LockNotAvailable | errors.DeadlockDetected)
 
 
-def run(connection: sa.Connection, statements: sql.Composable | str) -> int:
+def run(connection: AnyConnection, statements: sql.Composable | str) -> int:
     """Runs one or more statements without parameters. Returns the number of rows."""
     text = statements if isinstance(statements, str) else statements.as_string()
-    return connection.exec_driver_sql(text, execution_options={"no_parameters": True}).rowcount
+    return driver(connection).execute(text.encode()).rowcount
 
 
-def run_all(connection: sa.Connection, statements: Iterable[sql.Composable | str]) -> None:
+def run_all(connection: AnyConnection, statements: Iterable[sql.Composable | str]) -> None:
     """Runs statements without parameters in one round trip."""
     texts = [each if isinstance(each, str) else each.as_string() for each in statements]
     if texts:
         # a text may end in a comment
         run(connection, "\n;\n".join(texts))
-
-
-def driver(connection: sa.Connection) -> psycopg.Connection:
-    """The driver's connection, in the same transaction."""
-    return cast(psycopg.Connection, connection.connection.dbapi_connection)

@@ -14,7 +14,9 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema.access.roles import become_owner
+from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.tiers import housekeeping
+from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.trusted_clock import JUMP, Clock
 
 _AGREES = timedelta(hours=1)
@@ -26,11 +28,11 @@ def sure(now: datetime) -> Clock:
     return Clock(now, now)
 
 
-def read(connection: sa.Connection) -> Clock:
+def read(connection: AnyConnection) -> Clock:
     """The clock now, by the latest round."""
-    found = connection.execute(sa.select(sa.func.now(), sa.select(housekeeping.c.trusted).scalar_subquery()))
-    now, trusted = (moment and moment.astimezone(UTC) for moment in found.one())
-    return Clock(now, trusted or now)
+    query = "select now(), coalesce((select trusted from ringlog.housekeeping), now())"
+    ((now, trusted),) = driver(connection).execute(query).fetchall()
+    return Clock(in_utc(now), in_utc(trusted))
 
 
 def judge(

@@ -10,10 +10,11 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema import how_taken
-from ringlog.schema.change import driver, run
+from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing.report import differences, limits, quoted
 from ringlog.schema.own_tables import boolean, double, integer, smallint, text, timestamp
+from ringlog.schema.session import driver
 
 metadata = sa.MetaData(schema="ringlog")
 

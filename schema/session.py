@@ -7,7 +7,8 @@ It is set when they start, which takes precedence over the settings of databases
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -15,6 +16,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 if TYPE_CHECKING:
     import adbc_driver_manager.dbapi
     import sqlalchemy
+
+AnyConnection: TypeAlias = "psycopg.Connection[Any] | sqlalchemy.Connection"
 
 PATH = ("pg_catalog", "online", "log", "ringlog", "pg_temp")
 """Temporary tables come last: they hide nothing."""
@@ -53,6 +56,18 @@ def engine(conninfo: str) -> "sqlalchemy.Engine":
     return sqlalchemy.create_engine(
         "postgresql+psycopg://", creator=lambda: connect(conninfo), pool_pre_ping=True
     )
+
+
+def begun(database: "str | sqlalchemy.Engine") -> AbstractContextManager[Any]:
+    """A transaction of a new session, or of an engine's connection."""
+    return connect(database) if isinstance(database, str) else database.begin()
+
+
+def driver(connection: AnyConnection) -> psycopg.Connection[Any]:
+    """The driver's connection, in the same transaction."""
+    if isinstance(connection, psycopg.Connection):
+        return connection
+    return cast(psycopg.Connection, connection.connection.dbapi_connection)
 
 
 def arrow(conninfo: str, **settings: str) -> "adbc_driver_manager.dbapi.Connection":

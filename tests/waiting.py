@@ -58,7 +58,7 @@ def among_readers(work: Callable[[], Iterator[str]]) -> None:
     def done() -> bool:
         try:
             return not [line for line in work() if "its table is in use" in line]
-        except sa.exc.DBAPIError as error:
+        except (psycopg.Error, sa.exc.DBAPIError) as error:
             if not is_lock_conflict(error):
                 raise
             return False

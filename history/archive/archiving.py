@@ -17,6 +17,7 @@ from contextlib import closing
 from datetime import datetime
 from functools import partial
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
@@ -126,11 +127,11 @@ class _Steps:
         except NotDone as error:
             self.complete = False
             return str(error)
-        except (ReadError, Damaged, sa.exc.DBAPIError) as error:
-            self._round.lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
+        except (ReadError, Damaged, psycopg.Error, sa.exc.DBAPIError) as error:
+            self._round.lock.execute("select 1")  # raises if PostgreSQL has stopped
             self.complete = False
             self.failed.add(table)
-            message = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
+            message = " ".join(str(getattr(error, "orig", error)).split())
             with self._round.engine.begin() as connection:
                 become_owner(connection)
                 note_damage = sa.func.ringlog.note_damage("archive", table, message)

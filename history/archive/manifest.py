@@ -16,10 +16,11 @@ from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.parquet.forms import ROWS, SAMPLES, Rows
 from ringlog.schema.catalogue import is_of_samples
-from ringlog.schema.change import announce, driver
+from ringlog.schema.change import announce
 from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.tiers import archive_file, archived_tables, cold_week, leave_manifest
+from ringlog.schema.session import driver
 
 MANIFEST = "manifest.json"
 _WRITTEN = ("table", "begins", "file", "rows", "bytes", "sha256")
@@ -94,8 +95,8 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
 def forget(connection: sa.Connection, week: ColdWeek) -> None:
     """Removes a week from the manifest; its file is kept for `keep_replaced`."""
     gone = (cold_week.c.table_name == week.table) & (cold_week.c.begins == week.begins)
-    leave_manifest(connection, sa.select(cold_week.c.file).where(gone))
-    connection.execute(cold_week.delete().where(gone))
+    deleted = cold_week.delete().where(gone).returning(cold_week.c.file)
+    leave_manifest(connection, connection.scalars(deleted).all())
 
 
 def write_manifest(connection: sa.Connection, folder: Folder) -> None:

@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+import psycopg
 import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
@@ -39,7 +40,7 @@ class NotDone(Exception):
 @dataclass(frozen=True)
 class Round:
     engine: sa.Engine
-    lock: sa.Connection
+    lock: psycopg.Connection
     """it holds the lock that excludes other rounds"""
     source: Connection
     folder: Folder
@@ -51,7 +52,7 @@ class Round:
     def tried(self, work: Callable[[sa.Connection], T]) -> T | None:
         """Makes a change while this round holds its lock; None when the tables stayed locked for too long."""
         # the lock is lost when PostgreSQL restarts, and another round may have begun
-        self.lock.execute(sa.select(1))
+        self.lock.execute("select 1")
         with self.engine.begin() as connection:
             ownership.still_ours(connection, self.folder)
         return tried(self.engine, work)

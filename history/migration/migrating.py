@@ -47,13 +47,14 @@ from ringlog.history.summaries.summarising import alone as summaries_alone
 from ringlog.history.summaries.summary_table import summary_table
 from ringlog.schema import catalogue, clock, session
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import driver, run, tried
+from ringlog.schema.change import run, tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations import archive_tables, logs
 from ringlog.schema.relations.partitions import Week, alone, log_partitions
 from ringlog.schema.relations.tiers import archive_file, migration
+from ringlog.schema.session import driver
 
 _COMING = "_coming"
 

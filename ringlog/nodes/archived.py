@@ -37,7 +37,7 @@ def copied_files(source: sa.Engine, target: sa.Engine, table: str) -> Iterator[t
     for file, rows, sha256 in weeks:
         with target.begin() as connection:
             become_owner(connection)
-            leave_manifest(connection, sa.select(sa.literal(file)))
+            leave_manifest(connection, [file])
         new.put_back(file)
         try:
             if not (new.exists(file) and new.digest(file) == sha256):

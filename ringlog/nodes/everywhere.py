@@ -19,7 +19,7 @@ from ringlog.nodes.signals import signals_followed
 from ringlog.schema import session
 from ringlog.schema.access import rights as table_rights
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import CHANNEL, change, driver
+from ringlog.schema.change import CHANNEL, change
 from ringlog.schema.facility import Facility, Node, SampleTable, Table
 from ringlog.schema.installing.install import (
     InstallRefused,
@@ -41,7 +41,7 @@ from ringlog.schema.moving.nodes import (
     tables_elsewhere,
 )
 from ringlog.schema.relations import sample_tables
-from ringlog.schema.session import engine
+from ringlog.schema.session import driver, engine
 from ringlog.server.embedded.postgres import Stopped
 from ringlog.server.logins import grant_to_gateway, set_gateway_password
 from ringlog.server.processes.background import in_background
@@ -85,7 +85,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
             try:
                 with at.connect() as connection:
                     _refuse(stored_elsewhere(connection, facility, node.name))
-            except sqlalchemy.exc.OperationalError as error:
+            except (psycopg.OperationalError, sqlalchemy.exc.OperationalError) as error:
                 _away(node, error, alone)
                 continue
             reachable.append((node, at))
@@ -150,7 +150,7 @@ def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> Insta
                 own = facility.of(node.name)
                 names = [table.name for table in own.every_table if table.name in known_there]
                 tables += node_tables(connection, node.name, names)
-        except sqlalchemy.exc.OperationalError as error:
+        except (psycopg.OperationalError, sqlalchemy.exc.OperationalError) as error:
             _away(node, error, False)
         finally:
             at.dispose()
@@ -252,7 +252,7 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
                     end.wait()
             except Stopped:
                 return
-            except sqlalchemy.exc.SQLAlchemyError as error:
+            except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
                 if not logged:  # once is enough while the reason lasts
                     log.warning(
                         "housekeeping of node %s is not possible: %s", name, " ".join(str(error).split())

@@ -33,7 +33,7 @@ from ringlog.procedures import Procedure
 from ringlog.schema import catalogue, locks, registry
 from ringlog.schema.access import rights
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
+from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing import renaming
 from ringlog.schema.installing.install import bring_up_to_date, install, procedures_of
@@ -46,7 +46,7 @@ from ringlog.schema.relations.partitions import alone, log_partitions, make_part
 from ringlog.schema.relations.statistics import turn_off as turn_off_statistics
 from ringlog.schema.relations.tables import stored_columns
 from ringlog.schema.relations.tiers import summarised
-from ringlog.schema.session import engine
+from ringlog.schema.session import driver, engine
 
 _FEW = 200
 """number of rows that may wait for the last step"""

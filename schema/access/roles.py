@@ -27,6 +27,7 @@ from ringlog.schema.layout import (
     WRITER,
 )
 from ringlog.schema.own_tables import own_table, text
+from ringlog.schema.session import AnyConnection, driver
 
 _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),
@@ -107,18 +108,16 @@ def forbid_large_objects(connection: psycopg.Connection) -> None:
             connection.execute(f"revoke execute on function {function} from public".encode())
 
 
-def become_owner(connection: sa.Connection) -> None:
+def become_owner(connection: AnyConnection) -> None:
     """Acts as ringlog_owner to the end of the transaction."""
     _join_owner(connection)
     run(connection, sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
 
 
-def _join_owner(connection: sa.Connection) -> None:
+def _join_owner(connection: AnyConnection) -> None:
     # the creator of a role may grant it, also to itself, but is not yet a member of it
-    version = connection.dialect.server_version_info
-    right = "SET" if version and version >= (16,) else "MEMBER"
-    allowed = sa.text("select pg_has_role(:owner, :right)")
-    if not connection.scalar(allowed, {"owner": OWNER, "right": right}):
+    right = "SET" if driver(connection).info.server_version >= 160000 else "MEMBER"
+    if driver(connection).execute("select where not pg_has_role(%s, %s)", [OWNER, right]).rowcount:
         run(connection, sql.SQL("grant {} to current_user").format(sql.Identifier(OWNER)))
 
 

@@ -21,7 +21,7 @@ from ringlog.procedures import (
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import ledger, marks, registry, registry_state
 from ringlog.schema.access import rights, roles
-from ringlog.schema.change import announce, change, driver, run, run_all
+from ringlog.schema.change import announce, change, run, run_all
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.installing import made, new_tables, obstacles, renaming, samples, unchanged, versions
@@ -48,6 +48,7 @@ from ringlog.schema.relations import (
 )
 from ringlog.schema.relations.partitions import renew_options, view_recent
 from ringlog.schema.relations.tables import Columns
+from ringlog.schema.session import driver
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
 

@@ -119,7 +119,8 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
 def _forget(connection: sa.Connection, table: str) -> None:
     """Deletes a table from ringlog's own tables, except its server and rights, and its archived weeks from
     the manifest."""
-    leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
+    files = sa.select(cold_week.c.file).where(cold_week.c.table_name == table)
+    leave_manifest(connection, connection.scalars(files).all())
     run(
         connection,
         sql.SQL(

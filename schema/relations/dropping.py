@@ -15,7 +15,9 @@ from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, SampleTable
 from ringlog.schema.installing.obstacles import Obstacle, as_owner
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
+from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.tiers import housekeeping, note_dropped, set_aside
+from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import Clock
 
@@ -36,16 +38,14 @@ class Aside:
         return sql.Identifier(SET_ASIDE, self.relation)
 
 
-def weeks_aside(connection: sa.Connection, table: str | None = None) -> list[Aside]:
+def weeks_aside(connection: AnyConnection, table: str | None = None) -> list[Aside]:
     """The weeks that are set aside, of all tables or one, the oldest first."""
-    keep = sa.select(sa.cast(housekeeping.c.keep_dropped, sa.Interval)).scalar_subquery()
-    query = sa.select(set_aside, (set_aside.c.since + keep).label("until"))
-    if table is not None:
-        query = query.where(set_aside.c.table_name == table)
-    return [
-        Aside(row.relation, row.table_name, *(at.astimezone(UTC) for at in row[2:]))
-        for row in connection.execute(query.order_by(set_aside.c.table_name, set_aside.c.begins))
-    ]
+    query = (
+        "select relation, table_name, begins, ends, since, since + keep_dropped::interval"
+        " from ringlog.set_aside, ringlog.housekeeping where table_name = coalesce(%s, table_name)"
+        " order by table_name, begins"
+    )
+    return [Aside(*map(in_utc, row)) for row in driver(connection).execute(query, [table])]
 
 
 def set_week_aside(
@@ -93,38 +93,33 @@ def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
     return True
 
 
-def drop_rows(connection: sa.Connection, schema: str, name: str) -> None:
+def drop_rows(connection: AnyConnection, schema: str, name: str) -> None:
     """Drops a table of stored rows, as ringlog_owner.
 
     A view, a function or a default of any login may depend on it, also without a right on the table. Such an
     object keeps an empty table in schema set_aside, which nobody may read, and no rows.
     """
     table = sql.Identifier(schema, name)
-    oid = connection.scalar(sa.text("select to_regclass(:name)::oid"), {"name": table.as_string()})
-    if oid is None:
-        return
-    if _drop(connection, table) is not None:
-        _empty(connection, oid, schema, name)
+    query = "select oid from pg_class where oid = to_regclass(%s)"
+    found = driver(connection).execute(query, [table.as_string()]).fetchone()
+    if found is not None and _drop(connection, table) is not None:
+        _empty(driver(connection), found[0], schema, name)
 
 
-def _drop(connection: sa.Connection, table: sql.Identifier) -> str | None:
+def _drop(connection: AnyConnection, table: sql.Identifier) -> str | None:
     """Drops a table, or returns what depends on it, in PostgreSQL's words."""
     try:
-        with connection.begin_nested():
+        with driver(connection).transaction():
             run(connection, sql.SQL("drop table {}").format(table))
-    except sa.exc.DBAPIError as error:
-        if not isinstance(error.orig, psycopg.errors.DependentObjectsStillExist):
-            raise
-        return " ".join((error.orig.diag.message_detail or "").split())
+    except psycopg.errors.DependentObjectsStillExist as error:
+        return " ".join((error.diag.message_detail or "").split())
     return None
 
 
-def _empty(connection: sa.Connection, oid: int, schema: str, name: str) -> None:
+def _empty(connection: psycopg.Connection, oid: int, schema: str, name: str) -> None:
     table = sql.Identifier(schema, name)
-    log = connection.scalar(
-        sa.text("select inhparent::regclass::text from pg_inherits where inhrelid = :oid"), {"oid": oid}
-    )
-    if log is not None:
+    query = "select inhparent::regclass::text from pg_inherits where inhrelid = %s"
+    for (log,) in connection.execute(query, [oid]).fetchall():
         run(connection, sql.SQL("alter table {} detach partition {}").format(sql.SQL(log), table))
     run(connection, sql.SQL("truncate {}").format(table))
     emptied = f"emptied_{oid}"

@@ -15,6 +15,7 @@ from psycopg import sql
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.layout import LOG, LOG_TABLES, READER
+from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.sql_files import sql_file
 
 _MANIFEST = "ringlog_manifest_changed"
@@ -34,15 +35,16 @@ def view(table: str, columns: Iterable[str]) -> sql.Composable:
     )
 
 
-def view_archive(connection: sa.Connection, table: str, archived: str | None = None) -> None:
+def view_archive(connection: AnyConnection, table: str, archived: str | None = None) -> None:
     """Adds archived weeks to the view of a log: those of this table of schema ARCHIVE_FILES."""
     call = sql.SQL("select ringlog.view_archive({}, {})")
     run(connection, call.format(sql.Literal(table), sql.Literal(archived or table)))
 
 
-def has_archive(connection: sa.Connection, table: str) -> bool:
+def has_archive(connection: AnyConnection, table: str) -> bool:
     """Whether the view of a log has the archived weeks too."""
-    return bool(connection.scalar(sa.text(f"select {_HAS_ARCHIVE.format(':table')}"), {"table": table}))
+    query = f"select where {_HAS_ARCHIVE.format('%s').replace('%I', '%%I')}"
+    return driver(connection).execute(query.encode(), [table]).rowcount > 0
 
 
 _HAS_ARCHIVE = (

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
@@ -29,6 +30,7 @@ from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.relations import recent
 from ringlog.schema.relations.dropping import drop_emptied, drop_for_good, set_week_aside, weeks_aside
+from ringlog.schema.session import AnyConnection, begun, driver
 from ringlog.schema.sql_files import sql_file
 from ringlog.schema.trusted_clock import Clock
 
@@ -184,7 +186,7 @@ class _Round:
         tables and weeks are not affected."""
         try:
             done = tried(self.engine, work)
-        except sa.exc.DBAPIError as error:
+        except (psycopg.Error, sa.exc.DBAPIError) as error:
             self.failed.append(refusal(f"log.{what}", error))
             return None
         if done is None:
@@ -224,16 +226,17 @@ class _Round:
             try:
                 with self.engine.begin() as connection:
                     counts[table] = _rows_in_default(connection, table)
-            except sa.exc.DBAPIError as error:
+            except (psycopg.Error, sa.exc.DBAPIError) as error:
                 self.failed.append(refusal(f"log.{table}_default", error))
         return {table: rows for table, rows in counts.items() if rows}
 
 
-def refusal(table: str, error: sa.exc.DBAPIError) -> str:
+def refusal(table: str, error: psycopg.Error | sa.exc.DBAPIError) -> str:
     """PostgreSQL's error about a table, as a line. Raises it again if the connection is lost."""
-    if error.connection_invalidated:
+    cause = getattr(error, "orig", error)
+    if isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "57P").startswith("57P"):
         raise error
-    return f"failed at {table}: {' '.join(str(error.orig).split())}"
+    return f"failed at {table}: {' '.join(str(cause).split())}"
 
 
 def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[T]:
@@ -334,27 +337,25 @@ def tables_of_logs(connection: sa.Connection) -> list[str]:
     return [*connection.scalars(sa.text("select table_name from ringlog.every_table order by 1"))]
 
 
-def log_partitions(connection: sa.Connection, table: str) -> tuple[Partition, ...]:
+def log_partitions(connection: AnyConnection, table: str) -> tuple[Partition, ...]:
     """The partitions of a log by time, without the default one."""
     return partitions_of_logs(connection, [table])[table]
 
 
 def partitions_of_logs(
-    connection: sa.Connection, tables: Collection[str]
+    connection: AnyConnection, tables: Collection[str]
 ) -> dict[str, tuple[Partition, ...]]:
     """The partitions of each of these logs by time, without the default one."""
-    statement = sa.text(
-        f"""
+    statement = f"""
         select parent.relname, child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
         from {WEEKS}
         join pg_class as parent on parent.oid = inhparent
-        where inhparent = any(cast(:logs as regclass[])) and bounds is not null
+        where inhparent = any(%s::regclass[]) and bounds is not null
         order by 3
-        """
-    )
+        """.encode()
     logs = [sql.Identifier(LOG_TABLES, table).as_string() for table in tables]
     found: dict[str, list[Partition]] = {table: [] for table in tables}
-    for table, name, start, end in connection.execute(statement, {"logs": logs}):
+    for table, name, start, end in driver(connection).execute(statement, [logs]):
         found[table].append(Partition(name, start.astimezone(UTC), end.astimezone(UTC)))
     return {table: tuple(partitions) for table, partitions in found.items()}
 
@@ -382,7 +383,7 @@ def _read_logs(connection: sa.Connection, clock: Clock, failed: list[str]) -> It
             try:
                 with connection.begin_nested():
                     waiting = _waiting(connection, table, keep_from, clock.trusted)
-            except sa.exc.DBAPIError as error:
+            except (psycopg.Error, sa.exc.DBAPIError) as error:
                 failed.append(refusal(f"log.{table}_default", error))
         yield _Log(table, keep_from, partitions[table], waiting, retired)
 
@@ -410,30 +411,33 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[sa.Connection]:
+def alone(
+    database: str | sa.Engine, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[psycopg.Connection]:
     """Waits until no other process maintains the logs of this database, which may take hours, and keeps
     others out to its end: by a transaction of the connection that it gives. Raises Stopped when `stopped` is
     true first."""
-    with engine.connect() as connection:
-        # closed here: the engine's pool may be replaced during the work
-        connection.detach()
-        logged = False
+    with begun(database) as opened:
+        if not isinstance(database, str):
+            # closed here: the engine's pool may be replaced during the work
+            opened.detach()
+        connection, logged = driver(opened), False
         while True:
-            with connection.begin() as transaction:
-                become_owner(connection)
-                # it is idle as long as the work lasts
-                set_config = sa.func.set_config
-                connection.execute(sa.select(set_config("idle_in_transaction_session_timeout", "0", True)))
-                connection.execute(sa.select(set_config("lock_timeout", _LOOK, True)))
-                try:
-                    run(connection, locks.statement(locks.MAINTENANCE))
-                except sa.exc.DBAPIError as error:
-                    if not is_lock_conflict(error):
-                        raise
-                    transaction.rollback()
-                else:
-                    yield connection
-                    return
+            become_owner(connection)
+            # it is idle as long as the work lasts
+            run(
+                connection,
+                f"set local idle_in_transaction_session_timeout = 0; set local lock_timeout = '{_LOOK}'",
+            )
+            try:
+                run(connection, locks.statement(locks.MAINTENANCE))
+            except psycopg.Error as error:
+                if not is_lock_conflict(error):
+                    raise
+                connection.rollback()
+            else:
+                yield connection
+                return
             if stopped():
                 raise Stopped
             if not logged:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import TypeVar
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
 
@@ -147,10 +148,11 @@ def repaired(engine: sa.Engine, work: Callable[[], T]) -> T:
     while True:
         try:
             return work()
-        except sa.exc.DBAPIError as error:
-            if not isinstance(error.orig, errors.DataCorrupted | errors.IndexCorrupted):
+        except (psycopg.Error, sa.exc.DBAPIError) as error:
+            cause = getattr(error, "orig", error)
+            if not isinstance(cause, errors.DataCorrupted | errors.IndexCorrupted):
                 raise
-            message = " ".join(str(error.orig).split())
+            message = " ".join(str(cause).split())
             with engine.begin() as connection:
                 if not connection.scalar(sa.select(sa.func.ringlog.mend_ring(message))):
                     raise

@@ -47,6 +47,7 @@ from ringlog.schema.own_tables import (
     timestamp,
 )
 from ringlog.schema.registry import signal
+from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.sql_files import sql_file
 
 NUMBERS = 2**24
@@ -168,9 +169,10 @@ def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
     return {row["table_name"]: {**row} for row in found}
 
 
-def blocks_of(connection: sa.Connection, table: str) -> SampleBlocks:
-    query = sa.select(sample_table.c.type).where(sample_table.c.table_name == table)
-    return WAVEFORMS if connection.scalars(query).one().endswith("[]") else VALUES
+def blocks_of(connection: AnyConnection, table: str) -> SampleBlocks:
+    query = "select type from ringlog.sample_table where table_name = %s"
+    ((kind,),) = driver(connection).execute(query, [table]).fetchall()
+    return WAVEFORMS if kind.endswith("[]") else VALUES
 
 
 _OF_A_SAMPLE_TABLE = (

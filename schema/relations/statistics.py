@@ -20,12 +20,13 @@ from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.relations.partitions import clock, tables_of_logs
+from ringlog.schema.session import AnyConnection
 from ringlog.schema.sql_files import sql_file
 
 _NEAR = timedelta(days=1)
 
 
-def turn_off(connection: sa.Connection, table: str, partition: str | None = None) -> None:
+def turn_off(connection: AnyConnection, table: str, partition: str | None = None) -> None:
     """Turns off statistics of the data columns of a log, or of a new partition that has many rows."""
     log = sql.Identifier(LOG_TABLES, table)
     relation = sql.Identifier("log", partition) if partition else log

@@ -1,5 +1,6 @@
 """The database's records of its logs' tiers while rows move between them."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -7,6 +8,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.facility import KEEP_DROPPED
 from ringlog.schema.own_tables import bigint, boolean, integer, own_column, own_table, real, text, timestamp
+from ringlog.schema.session import AnyConnection, driver
 
 late_row = own_table(
     "late_row",
@@ -165,19 +167,21 @@ def begin_housekeeping(connection: sa.Connection) -> None:
     connection.execute(postgresql.insert(housekeeping).values(one=True).on_conflict_do_nothing())
 
 
-def archived_tables(connection: sa.Connection) -> set[str]:
+def archived_tables(connection: AnyConnection) -> set[str]:
     """The tables with rows in the archive; a file without rows does not count."""
-    return {*connection.scalars(sa.select(cold_week.c.table_name).distinct().where(cold_week.c.rows > 0))}
+    query = "select distinct table_name from ringlog.cold_week where rows > 0"
+    return {table for (table,) in driver(connection).execute(query)}
 
 
-def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
+def leave_manifest(connection: AnyConnection, files: Collection[str]) -> None:
     """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
-    # a clock that is slow must not shorten keep_replaced
-    now = sa.func.greatest(sa.func.now(), sa.select(housekeeping.c.trusted).scalar_subquery())
-    left = files.add_columns(now)
-    record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
-    again = {"left_at": record.excluded.left_at}
-    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_=again))
+    driver(connection).execute(
+        # a clock that is slow must not shorten keep_replaced
+        "insert into ringlog.archive_file (file, left_at)"
+        " select unnest(%s::text[]), greatest(now(), (select trusted from ringlog.housekeeping))"
+        " on conflict (file) do update set left_at = excluded.left_at",
+        [[*files]],
+    )
 
 
 archive_owner = own_table(
@@ -191,8 +195,10 @@ archive_owner = own_table(
 )
 
 
-def note_dropped(connection: sa.Connection, table: str, until: datetime) -> None:
+def note_dropped(connection: AnyConnection, table: str, until: datetime) -> None:
     """Records that retention has removed a week of a log, or of its archive."""
-    row = postgresql.insert(dropped).values(table_name=table, until=until)
-    later = sa.func.greatest(dropped.c.until, row.excluded.until)
-    connection.execute(row.on_conflict_do_update(index_elements=["table_name"], set_={"until": later}))
+    driver(connection).execute(
+        "insert into ringlog.dropped (table_name, until) values (%s, %s) on conflict (table_name)"
+        " do update set until = greatest(dropped.until, excluded.until)",
+        [table, until],
+    )

@@ -5,4 +5,4 @@ from pg_locks as wanted cross join unnest(pg_blocking_pids(wanted.pid)) as block
 join pg_stat_activity as session on session.pid = blocking
 left join pg_class on pg_class.oid = wanted.relation
 left join pg_namespace on pg_namespace.oid = relnamespace
-where wanted.pid = :pid and not wanted.granted
+where wanted.pid = %(pid)s and not wanted.granted

@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries.summarising import summarise
 from ringlog.schema import change as changes
-from ringlog.schema.change import change, run
+from ringlog.schema.change import Blocked, change, run
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
@@ -224,9 +224,9 @@ def test_a_blocked_change_names_the_blocking_sessions(
         reader.execute("create table public.wanted (a int)")
         reader.commit()
         reader.execute("select from public.wanted")
-        with pytest.raises(sa.exc.DBAPIError) as refused:
+        with pytest.raises(Blocked) as refused:
             change(engine, add_column)
-        words = str(refused.value.orig)
+        words = str(refused.value)
         pid = reader.info.backend_pid
         assert f"public.wanted is used by process {pid}: login {reader.info.user}" in words
         assert "program '17 isql (console-3)', idle in transaction, in a transaction since 2" in words

@@ -11,9 +11,8 @@ from ringlog.nodes.moving import move_tables
 from ringlog.nodes.servers import label, node_of_each_table, nodes_of, reached
 from ringlog.nodes.under_way import Move, moves_under_way
 from ringlog.schema import session
-from ringlog.schema.change import driver
 from ringlog.schema.facility_files.facility_file import load_facility
-from ringlog.schema.session import engine
+from ringlog.schema.session import driver, engine
 from ringlog.server.database import facility_opened
 
 node_app = typer.Typer(help="Several servers, each with some of the tables.", no_args_is_help=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psycopg
 import sqlalchemy as sa
 
 from ringlog.errors import ServerError
@@ -76,8 +77,8 @@ class ArchiveServer(Supervised):
             try:
                 with self._administrator.begin() as connection:
                     text = archive_tables.files(connection, json.loads(table))
-            except sa.exc.DBAPIError as failed:
-                error = " ".join(str(failed.orig).split())
+            except (psycopg.Error, sa.exc.DBAPIError) as failed:
+                error = " ".join(str(getattr(failed, "orig", failed)).split())
             rest = memoryview(json.dumps([int(number), text, error]).encode() + b"\n")
             with suppress(OSError, ValueError):  # it has ended
                 while rest:
@@ -89,8 +90,9 @@ class ArchiveServer(Supervised):
 
         try:
             change(self._administrator, work)
-        except sa.exc.DBAPIError as error:
-            message = f"the archive server's address cannot be stored in PostgreSQL: {error.orig}"
+        except (psycopg.Error, sa.exc.DBAPIError) as error:
+            cause = getattr(error, "orig", error)
+            message = f"the archive server's address cannot be stored in PostgreSQL: {cause}"
             raise ServerError(message) from None
 
     def look(self) -> None:
@@ -147,7 +149,7 @@ def archive_server(administrator: sa.Engine, data: Path | None) -> Iterator[Arch
                     servers.running = server
                     while not end.wait(_LOOK):
                         server.look()
-            except (ServerError, OSError, sa.exc.DBAPIError) as error:
+            except (ServerError, OSError, psycopg.Error, sa.exc.DBAPIError) as error:
                 log.error("%s; the next try is in %.0f s", error, _LOOK)
                 end.wait(_LOOK)
 
@@ -159,6 +161,6 @@ def _is_needed(administrator: sa.Engine) -> bool:
     try:
         with administrator.begin() as connection:
             return archive_tables.is_needed(connection)
-    except sa.exc.DBAPIError:
+    except (psycopg.Error, sa.exc.DBAPIError):
         # PostgreSQL has stopped or moved; the parts that need it report that
         return False

@@ -34,8 +34,8 @@ def cancelled_at(stop: threading.Event, engine: sa.Engine) -> Iterator[None]:
     try:
         with in_background("cancelling", cancel, ended):
             yield
-    except sa.exc.DBAPIError as error:
-        if stop.is_set() and isinstance(error.orig, psycopg.errors.QueryCanceled):
+    except (psycopg.Error, sa.exc.DBAPIError) as error:
+        if stop.is_set() and isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
             raise Stopped from None
         raise
     finally:
