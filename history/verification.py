@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 import psycopg
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import closing
@@ -14,7 +13,7 @@ from ringlog.schema.sql_files import sql_file
 _DAY = 86_400
 
 
-def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
+def problems_of(connection: psycopg.Connection) -> Iterator[str]:
     """Yields a line for each defect. Reads all of the log's times and all files."""
     tables = connection.execute(
         "select table_name, levels, until, is_of_samples from ringlog.summarised"
@@ -34,7 +33,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
         compare = _compared_samples if is_of_samples else _compared
         yield from whole(connection, f"summary.{table}", compare(connection, table, length, names))
         yield from whole(connection, f"closed.{table}", closing.problems_of(connection, table))
-    yield from _archive(administrator)
+    yield from _archive(connection)
 
 
 def whole(connection: psycopg.Connection, relation: str, problems: Iterator[str]) -> Iterator[str]:
@@ -110,15 +109,13 @@ def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> It
             )
 
 
-def _archive(administrator: sa.Engine) -> Iterator[str]:
-    with administrator.connect() as connection:
-        if connection.scalar(sa.text("select count(*) from ringlog.cold_week")) == 0:
-            return
-        from ringlog.history.archive.folder import Folder  # which takes the extra `history`
-        from ringlog.history.archive.manifest import damages, manifest, settings
+def _archive(connection: psycopg.Connection) -> Iterator[str]:
+    if not connection.execute("select from ringlog.cold_week limit 1").rowcount:
+        return
+    from ringlog.history.archive.folder import Folder  # which takes the extra `history`
+    from ringlog.history.archive.manifest import damages, manifest, settings
 
-        chosen = settings(connection)
-        weeks = manifest(connection)
+    chosen, weeks = settings(connection), manifest(connection)
     if chosen is None:
         yield f"{len(weeks)} weeks are in the archive, but its folder is not configured"
     else:

@@ -18,7 +18,6 @@ from datetime import datetime
 from functools import partial
 
 import psycopg
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import priority
@@ -30,19 +29,17 @@ from ringlog.history.archive.merging import late_weeks, merge_late
 from ringlog.history.archive.rewriting import old_weeks, rewrite_week
 from ringlog.history.archive.round import NotDone, Round, Stopped, keep_readers_out
 from ringlog.history.connection import ReadError, connect
-from ringlog.schema import clock
+from ringlog.schema import clock, session
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import MAY_LOOK, has_pages
-from ringlog.schema.change import run
 from ringlog.schema.relations.partitions import Partition, alone, log_partitions
-from ringlog.schema.relations.tiers import archive_file, damage, note_dropped
+from ringlog.schema.relations.tiers import note_dropped
 
 PAUSES = 1.0
 """Reading the log pauses as long as it works, which leaves disk and processors to writers."""
 
 
 def archive(
-    engine: sa.Engine,
     conninfo: str,
     now: datetime | None = None,
     stopped: Callable[[], bool] = lambda: False,
@@ -64,13 +61,13 @@ def archive(
     """
     lowered = priority.lower_thread if pauses else None
     with (
-        alone(engine, stopped) as lock,
+        alone(conninfo, stopped) as lock,
         closing(connect(conninfo)) as source,
         ThreadPoolExecutor(1, "archive", initializer=lowered) as writer,
     ):
         if pauses:
             priority.lower_backend(source.streams)
-        with engine.begin() as connection:
+        with session.connect(conninfo) as connection:
             chosen = settings(connection)
             moment = now or clock.read(connection).trusted
             known = manifest(connection)
@@ -78,18 +75,18 @@ def archive(
             return True
         folder = Folder(chosen[1])
         there = dict(folder.names())
-        with engine.begin() as connection:
+        with session.connect(conninfo) as connection:
             ownership.demand(connection, folder, there, known)
         # first, because deleting may free the disk space that the rest needs
-        yield from _tidy(engine, folder, there, moment)
-        ownership.claim(engine, folder)
-        this = Round(engine, lock, source, folder, stopped, pauses, writer)
-        with engine.begin() as connection:
+        yield from _tidy(conninfo, folder, there, moment)
+        ownership.claim(conninfo, folder)
+        this = Round(conninfo, lock, source, folder, stopped, pauses, writer)
+        with session.connect(conninfo) as connection:
             expired = _expired(connection, moment)
         steps = _Steps(this)
         for week in expired:
             yield steps.done(week.table, partial(_expire, this, week))
-        with engine.begin() as connection:
+        with session.connect(conninfo) as connection:
             due = _due(connection, moment - chosen[0], moment)
             with_late = late_weeks(connection)
         try:
@@ -102,13 +99,13 @@ def archive(
                 yield steps.done(week.table, partial(rewrite_week, this, week))
         except Stopped:
             return False
-        with engine.begin() as connection:
+        with session.connect(conninfo) as connection:
             become_owner(connection)
-            repaired = (damage.c.work == "archive") & damage.c.table_name.not_in(steps.failed)
-            connection.execute(damage.delete().where(repaired))
-        with engine.begin() as connection:
+            repaired = "delete from ringlog.damage where work = 'archive' and table_name <> all(%s)"
+            connection.execute(repaired, [[*steps.failed]])
+        with session.connect(conninfo) as connection:
             write_manifest(connection, folder)
-        return (yield from _publish(engine, conninfo)) and steps.complete
+        return (yield from _publish(conninfo)) and steps.complete
 
 
 class _Steps:
@@ -127,52 +124,48 @@ class _Steps:
         except NotDone as error:
             self.complete = False
             return str(error)
-        except (ReadError, Damaged, psycopg.Error, sa.exc.DBAPIError) as error:
+        except (ReadError, Damaged, psycopg.Error) as error:
             self._round.lock.execute("select 1")  # raises if PostgreSQL has stopped
             self.complete = False
             self.failed.add(table)
-            message = " ".join(str(getattr(error, "orig", error)).split())
-            with self._round.engine.begin() as connection:
+            message = " ".join(str(error).split())
+            with session.connect(self._round.conninfo) as connection:
                 become_owner(connection)
-                note_damage = sa.func.ringlog.note_damage("archive", table, message)
-                return str(connection.scalar(sa.select(note_damage)))
+                note_damage = "select ringlog.note_damage('archive', %s, %s)"
+                ((line,),) = connection.execute(note_damage, [table, message]).fetchall()
+                return str(line)
 
 
-def _publish(engine: sa.Engine, conninfo: str) -> Generator[str, None, bool]:
+def _publish(conninfo: str) -> Generator[str, None, bool]:
     """Updates the Iceberg tables, if there are any. Their errors do not affect the archived weeks. Returns
     whether there was none."""
-    with engine.begin() as connection:
+    with session.connect(conninfo) as connection:
         if not iceberg.is_published(connection):
             return True
     try:
-        yield from iceberg.publish_tables(engine, conninfo)
+        yield from iceberg.publish_tables(conninfo)
     except Exception as error:  # of libraries that only this uses
         yield f"the Iceberg tables are not up to date: {' '.join(str(error).split())}"
         return False
     return True
 
 
-def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
+def _due(connection: psycopg.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
     """Partitions that end before `before`, are not recalled, and are summarised, of samples also merged, or
     never had a row."""
     tables = connection.execute(
-        sa.text(
-            "select table_name, coalesce(levels, '{}') <> '{}', until, is_of_samples, merged_until"
-            " from ringlog.every_table left join ringlog.summarised using (table_name)"
-            " left join ringlog.sample_table using (table_name) order by table_name"
-        )
-    ).all()
+        "select table_name, coalesce(levels, '{}') <> '{}', until, is_of_samples, merged_until"
+        " from ringlog.every_table left join ringlog.summarised using (table_name)"
+        " left join ringlog.sample_table using (table_name) order by table_name"
+    ).fetchall()
     recalled = {
         (week.table, week.begins)
         for week in manifest(connection)
         if week.recalled_until is not None and week.recalled_until > now
     }
-    marks = sa.text(
-        "select exists (select from ringlog.summary_mark where table_name = :table"
-        " and time >= :start and time < :end)"
-    )
-    may_look = connection.scalar(sa.text(MAY_LOOK)) is True
-    written = sa.text("select " + has_pages("cast(:partition as regclass)", may_look))
+    marks = "select from ringlog.summary_mark where table_name = %s and time >= %s and time < %s limit 1"
+    may_look = connection.execute(MAY_LOOK).fetchone() == (True,)
+    written = f"select where {has_pages('%s::regclass', may_look)}".encode()
     due = []
     for table, has_summaries, until, is_of_samples, merged in tables:
         needed = [*([until] if has_summaries else []), *([merged] if is_of_samples else [])]
@@ -182,22 +175,19 @@ def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tup
             if (
                 partition.end <= before
                 # of a table that nobody writes there are no summaries
-                and (is_ready or not connection.scalar(written, {"partition": relation}))
+                and (is_ready or not connection.execute(written, [relation]).rowcount)
                 and not any((table, week.start) in recalled for week in weeks_of(partition))
-                and not connection.scalar(
-                    marks, {"table": table, "start": partition.start, "end": partition.end}
-                )
+                and not connection.execute(marks, [table, partition.start, partition.end]).rowcount
             ):
                 due.append((table, partition))
     return due
 
 
-def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
-    retention = sa.text(
-        "select table_name, cast(:now as timestamptz) - retention::interval as kept from ringlog.every_table"
-        " where retention is not null"
+def _expired(connection: psycopg.Connection, now: datetime) -> list[ColdWeek]:
+    retention = (
+        "select table_name, %s - retention::interval from ringlog.every_table where retention is not null"
     )
-    kept_from = {row.table_name: row.kept for row in connection.execute(retention, {"now": now})}
+    kept_from: dict[str, datetime] = dict(connection.execute(retention, [now]).fetchall())
     return [
         week
         for week in manifest(connection)
@@ -205,18 +195,18 @@ def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
     ]
 
 
-def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: datetime) -> Iterator[str]:
+def _tidy(conninfo: str, folder: Folder, there: Mapping[str, float], now: datetime) -> Iterator[str]:
     """Deletes the unfinished files of killed rounds, and files that left the manifest long ago."""
     # a round that has lost its lock may still be writing: its file is recorded for a day
-    over = sa.text(
+    over = (
         "select file, left_at is null as begun, case when left_at is null"
-        " then begun < cast(:now as timestamptz) - interval '1 day'"
-        " else left_at < cast(:now as timestamptz) - keep_replaced::interval end as over"
+        " then begun < %(now)s - interval '1 day'"
+        " else left_at < %(now)s - keep_replaced::interval end as over"
         " from ringlog.archive_file, ringlog.history order by file"
     )
-    with engine.begin() as connection:
+    with session.connect(conninfo) as connection:
         known = manifest(connection)
-        recorded = connection.execute(over, {"now": now}).all()
+        recorded = connection.execute(over, {"now": now}).fetchall()
     for file in ownership.put_back(folder, there, known):
         yield f"put back {file}"
     named = {week.file for week in known}
@@ -235,9 +225,9 @@ def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: da
             done.append(file)
             if not begun:
                 yield f"deleted {file}, which left the manifest long ago"
-    with engine.begin() as connection:
+    with session.connect(conninfo) as connection:
         become_owner(connection)
-        connection.execute(archive_file.delete().where(archive_file.c.file.in_(done)))
+        connection.execute("delete from ringlog.archive_file where file = any(%s)", [done])
 
 
 def _expire(this: Round, week: ColdWeek) -> str:
@@ -248,11 +238,11 @@ def _expire(this: Round, week: ColdWeek) -> str:
     return f"set aside {week.file}: past retention"
 
 
-def _forget(connection: sa.Connection, week: ColdWeek) -> int:
+def _forget(connection: psycopg.Connection, week: ColdWeek) -> int:
     become_owner(connection)
     keep_readers_out(connection, week.table)
     forget(connection, week)
     gone = 'delete from ringlog.last_archived where table_name = {} and ringlog.moment("time") < {}'
-    run(connection, sql.SQL(gone).format(sql.Literal(week.table), sql.Literal(week.ends)))
+    connection.execute(sql.SQL(gone).format(sql.Literal(week.table), sql.Literal(week.ends)))
     note_dropped(connection, week.table, week.ends)
     return 0

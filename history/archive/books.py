@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-import sqlalchemy as sa
+import psycopg
 from psycopg import sql
 
 from ringlog.schema.sql_files import sql_file
@@ -12,7 +12,7 @@ SPOOL = "archive"
 
 
 def enter(
-    connection: sa.Connection,
+    connection: psycopg.Connection,
     table: str,
     file: str,
     conflicts: Sequence[tuple[datetime, str]],
@@ -26,33 +26,20 @@ def enter(
     """
     refused = [True] * len(conflicts) + [False] * len(repeated)
     if refused:
-        connection.execute(
-            sa.text(sql_file(__file__, "books_enter")),
-            {
-                "table": table,
-                "spool": SPOOL,
-                "times": [*(time for time, _ in conflicts), *repeated],
-                "refused": refused,
-            },
-        )
+        times = [*(time for time, _ in conflicts), *repeated]
+        values = {"table": table, "spool": SPOOL, "times": times, "refused": refused}
+        connection.execute(sql_file(__file__, "books_enter").encode(), values)
     for _, row in conflicts:
         connection.execute(
-            sa.text(
-                "insert into ringlog.event (spool, number, table_name, time, kind, rows, message)"
-                " values (:spool, (select coalesce(max(number), 0) + 1 from ringlog.event"
-                " where spool = :spool), :table, now(), 'refused', 1, :message)"
-            ),
-            {
-                "spool": SPOOL,
-                "table": table,
-                "message": f"{file} has another row of this time and seq_no: {row}",
-            },
+            "insert into ringlog.event (spool, number, table_name, time, kind, rows, message)"
+            " select %s, coalesce(max(number), 0) + 1, %s, now(), 'refused', 1, %s"
+            " from ringlog.event where spool = %s",
+            [SPOOL, table, f"{file} has another row of this time and seq_no: {row}", SPOOL],
         )
 
 
-def enter_twice(connection: sa.Connection, table: str, file: str, query: sql.Composable) -> None:
+def enter_twice(connection: psycopg.Connection, table: str, file: str, query: sql.SQL | sql.Composed) -> None:
     """Enters the rows of a query that are in a week already: time, text, whether the other row is equal."""
-    options = {"no_parameters": True}
-    twice = connection.exec_driver_sql(query.as_string(), execution_options=options).all()
+    twice = connection.execute(query).fetchall()
     conflicts = [(time, row) for time, row, same in twice if not same]
     enter(connection, table, file, conflicts, [time for time, _, same in twice if same])

@@ -13,10 +13,11 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.history.archive.addresses import METADATA, NAMESPACE, address, object_store
@@ -25,10 +26,12 @@ from ringlog.history.archive.manifest import ColdWeek, manifest, settings
 from ringlog.history.archive.ownership import demand
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.parquet.fields import Fields, field_id, of_log, reads, stored_as
+from ringlog.schema import catalogue
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.change import run
 from ringlog.schema.layout import ICEBERG, LOG, OWNER, READER, TABLE_READER
 from ringlog.schema.relations.partitions import alone
+from ringlog.schema.session import connect
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
@@ -52,27 +55,27 @@ class NotPublished(Exception):
     """A log cannot be an Iceberg table as it is, or nothing can."""
 
 
-def publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
+def publish(conninfo: str) -> Iterator[str]:
     """Brings the Iceberg tables in line with the manifest; yields a line for each change and for each log
     that cannot be one. Raises NotPublished without pyiceberg, and NotOurs."""
-    with alone(engine):
-        with engine.begin() as connection:
+    with alone(conninfo):
+        with connect(conninfo) as connection:
             chosen = settings(connection)
             if chosen is None:
                 return
             folder = Folder(chosen[1])
             demand(connection, folder, dict(folder.names()), manifest(connection))
-        yield from publish_tables(engine, conninfo)
+        yield from publish_tables(conninfo)
 
 
-def is_published(connection: sa.Connection) -> bool:
+def is_published(connection: psycopg.Connection) -> bool:
     """Whether there are Iceberg tables, which each round of archiving brings up to date."""
-    return bool(connection.scalar(sa.select(sa.func.to_regclass(f"{ICEBERG}.iceberg_tables").is_not(None))))
+    return catalogue.exists(connection, ICEBERG, "iceberg_tables")
 
 
-def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
+def publish_tables(conninfo: str) -> Iterator[str]:
     """As `publish`, for a caller that already excludes others."""
-    with engine.begin() as connection:
+    with connect(conninfo) as connection:
         chosen, known = settings(connection), manifest(connection)
         tables = sorted({week.table for week in known if week.rows})
     if chosen is None:
@@ -81,7 +84,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
     known_tables = catalog(conninfo, chosen[1])
     try:
         known_tables.create_namespace_if_not_exists(NAMESPACE)
-        with engine.begin() as connection:
+        with connect(conninfo) as connection:
             become_owner(connection)
             _permit(connection)
         for _, name in known_tables.list_tables(NAMESPACE):
@@ -93,7 +96,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
                 address(chosen[1], week.file): week for week in known if week.table == table and week.rows
             }
             try:
-                line = _published(engine, known_tables, chosen[1], table, weeks)
+                line = _published(conninfo, known_tables, chosen[1], table, weeks)
             except (NotPublished, OSError, ValueError) as error:
                 yield f"log.{table} is not published: {error}"
             else:
@@ -105,13 +108,11 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
         known_tables.engine.dispose()
 
 
-def _permit(connection: sa.Connection) -> None:
+def _permit(connection: psycopg.Connection) -> None:
     """Lets readers see the tables of the logs that they may read."""
     run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}, {TABLE_READER}")
-    has_policy = sa.text(
-        "select exists (select from pg_policy where polname = 'readers' and polrelid = to_regclass(:table))"
-    )
-    if not connection.scalar(has_policy, {"table": f"{ICEBERG}.iceberg_tables"}):
+    has_policy = "select from pg_policy where polname = 'readers' and polrelid = to_regclass(%s)"
+    if not connection.execute(has_policy, [f"{ICEBERG}.iceberg_tables"]).rowcount:
         run(connection, f"alter table {ICEBERG}.iceberg_tables enable row level security")
         run(
             connection,
@@ -131,10 +132,9 @@ def catalog(conninfo: str, archive: str) -> "SqlCatalog":
     logging.getLogger("pyiceberg").setLevel(logging.WARNING)
     given = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
     given["options"] = f"{given.get('options', '')} -c search_path={ICEBERG} -c role={OWNER}".strip()
-    uri = sa.URL.create("postgresql+psycopg", query=given)
     return SqlCatalog(
         CATALOG,
-        uri=uri.render_as_string(hide_password=False),
+        uri=f"postgresql+psycopg://?{urlencode(given)}",
         warehouse=address(archive, METADATA),
         **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
         **object_store(archive),
@@ -142,7 +142,7 @@ def catalog(conninfo: str, archive: str) -> "SqlCatalog":
 
 
 def _published(
-    engine: sa.Engine, tables: "SqlCatalog", archive: str, table: str, weeks: Mapping[str, ColdWeek]
+    conninfo: str, tables: "SqlCatalog", archive: str, table: str, weeks: Mapping[str, ColdWeek]
 ) -> str:
     """Brings a table up to date, as one snapshot. Returns a line about the changes; empty without any."""
     from pyiceberg.schema import Schema
@@ -150,7 +150,7 @@ def _published(
     there = _known(tables, table)
     known = {} if there is None else _files(there)
     new = {url: week for url, week in weeks.items() if url not in known}
-    with engine.begin() as connection:
+    with connect(conninfo) as connection:
         if not of_log(connection, table):
             raise NotPublished("it has a column of a type that no log has")
         fields = Fields(connection, table)
@@ -158,7 +158,7 @@ def _published(
             _demand(fields, Folder(archive), week, url)
     if there is not None and not _is_of(there, fields):
         tables.drop_table((NAMESPACE, table))
-        return _published(engine, tables, archive, table, weeks)
+        return _published(conninfo, tables, archive, table, weeks)
     if there is None:
         there = tables.create_table(
             (NAMESPACE, table), Schema(), address(archive, f"{METADATA}/{table}"), properties=_PROPERTIES

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 
-import sqlalchemy as sa
+import psycopg
 from psycopg import sql
 
 from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, note, refill_default
 from ringlog.history.archive.round import NotDone, Round
 from ringlog.history.archive.stored import Rows, stored
-from ringlog.history.connection import BeyondArrow, Connection
-from ringlog.history.connection import run as run_statement
+from ringlog.history.connection import BeyondArrow, Connection, run
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import run
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations import archive_tables, logs
 from ringlog.schema.relations.dropping import drop_rows
 from ringlog.schema.relations.partitions import Partition, Week
-from ringlog.schema.relations.tiers import late_row
+from ringlog.schema.session import connect
 from ringlog.schema.sql_files import sql_file
 
 
@@ -29,7 +27,7 @@ class _Overtaken(Exception):
 def archive_partition(this: Round, table: str, partition: Partition) -> str:
     """Archives the weeks of a partition. Returns a line on it. Raises NotDone, ReadError, Damaged."""
     name = f"log.{partition.name}"
-    with this.engine.begin() as connection:
+    with connect(this.conninfo) as connection:
         before = {week.begins: week for week in manifest(connection, table)}
         stores = stored(connection, table)
         is_empty = _is_empty(connection, partition)
@@ -81,16 +79,16 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
     return line + (f", {late_rows} rows arrived meanwhile" if late_rows else "")
 
 
-def _is_empty(connection: sa.Connection, partition: Partition) -> bool:
-    rows = sa.table(partition.name, schema="log")
-    return not connection.scalar(sa.select(sa.exists(sa.select(sa.literal(1)).select_from(rows))))
+def _is_empty(connection: psycopg.Connection, partition: Partition) -> bool:
+    first = sql.SQL("select from {} limit 1").format(sql.Identifier("log", partition.name))
+    return connection.execute(first).rowcount == 0
 
 
-def _drop_empty(connection: sa.Connection, table: str, partition: Partition) -> int:
+def _drop_empty(connection: psycopg.Connection, table: str, partition: Partition) -> int:
     """Drops a partition, which needs no file: rows of its time go into the default partition."""
     become_owner(connection)
     log = sql.Identifier(LOG_TABLES, table)
-    run(connection, sql.SQL("lock table only {} in share row exclusive mode").format(log))
+    connection.execute(sql.SQL("lock table only {} in share row exclusive mode").format(log))
     if not _is_empty(connection, partition):
         raise NotDone(f"postponed log.{partition.name}: rows came meanwhile")
     drop_rows(connection, "log", partition.name)
@@ -104,21 +102,17 @@ def weeks_of(partition: Partition) -> Iterator[Week]:
         week = Week(week.end)
 
 
-def _watch(connection: sa.Connection, partition: str, key: str) -> int:
+def _watch(connection: psycopg.Connection, partition: str, key: str) -> int:
     """Creates the trigger that records new rows of a partition, after open transactions on it have ended."""
     become_owner(connection)
-    noting = sa.text(
-        "select exists (select from pg_trigger where tgname = 'record_late_row'"
-        " and tgrelid = cast(:partition as regclass))"
-    )
+    noting = "select from pg_trigger where tgname = 'record_late_row' and tgrelid = %s::regclass"
     identifier = sql.Identifier("log", partition)
-    if not connection.scalar(noting, {"partition": identifier.as_string()}):
-        run(
-            connection,
+    if not connection.execute(noting, [identifier.as_string()]).rowcount:
+        connection.execute(
             sql.SQL(
                 "create trigger record_late_row after insert on {}"
                 " for each row execute function ringlog.record_late_row({})"
-            ).format(identifier, sql.Literal(key)),
+            ).format(identifier, sql.Literal(key))
         )
     return 0
 
@@ -127,12 +121,10 @@ def _unmark(source: Connection, partition: str, week: Week) -> None:
     """Deletes the marks of late rows in the source's snapshot, since the week's file gets these rows. Later
     marks are of rows that the file does not have."""
     marks = 'delete from ringlog.late_row where partition = {} and "time" >= {} and "time" < {}'
-    run_statement(
-        source, sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end))
-    )
+    run(source, sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end)))
 
 
-def _view_archive(connection: sa.Connection, table: str) -> bool:
+def _view_archive(connection: psycopg.Connection, table: str) -> bool:
     """Adds the archive to the view of a log before the first week leaves: a transaction that has locked the
     log's table must not wait for the view, whose readers wait for the table."""
     become_owner(connection)
@@ -142,7 +134,7 @@ def _view_archive(connection: sa.Connection, table: str) -> bool:
 
 
 def _put_away(
-    connection: sa.Connection,
+    connection: psycopg.Connection,
     table: str,
     stores: Rows,
     partition: str,
@@ -160,19 +152,19 @@ def _put_away(
         "table": sql.Literal(table),
         "key": sql.Identifier(stores.key),
     }
-    run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    connection.execute(sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
     there = {week.begins: week for week in manifest(connection, table)}
     if any(there.get(week.begins) != before.get(week.begins) for week in written):
         raise _Overtaken
-    run(connection, sql.SQL(sql_file(__file__, "leaving_put_away")).format(**names))
+    connection.execute(sql.SQL(sql_file(__file__, "leaving_put_away")).format(**names))
     for week in written:
         stores.note_newest(connection, week, sql.Identifier("log", partition))
     drop_rows(connection, "log", partition)
-    stayed = connection.exec_driver_sql("select count(*) from pg_temp.staying").scalar_one()
+    stayed = connection.execute("select from pg_temp.staying").rowcount
     if stayed:
         kept = sql.SQL("select * from {} union all select * from pg_temp.staying")
         refill_default(connection, table, kept.format(default_partition(table)))
-    connection.execute(late_row.delete().where(late_row.c.partition == partition))
+    connection.execute("delete from ringlog.late_row where partition = %s", [partition])
     for week in written:
         note(connection, week)
-    return int(stayed)
+    return stayed

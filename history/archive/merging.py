@@ -3,8 +3,8 @@
 import json
 from functools import partial
 
+import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history.archive.books import enter
@@ -23,20 +23,20 @@ from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import BeyondArrow
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.relations.partitions import Week
+from ringlog.schema.session import connect
 
 
-def late_weeks(connection: sa.Connection) -> list[ColdWeek]:
+def late_weeks(connection: psycopg.Connection) -> list[ColdWeek]:
     """Cold weeks with late rows in the log."""
     return [
         week
         for week in manifest(connection)
         if week.recalled_until is None
-        and connection.exec_driver_sql(
-            sql.SQL('select exists (select from {} where "time" >= {} and "time" < {})')
-            .format(default_partition(week.table), sql.Literal(week.begins), sql.Literal(week.ends))
-            .as_string(),
-            execution_options={"no_parameters": True},
-        ).scalar()
+        and connection.execute(
+            sql.SQL('select from {} where "time" >= {} and "time" < {} limit 1').format(
+                default_partition(week.table), sql.Literal(week.begins), sql.Literal(week.ends)
+            )
+        ).rowcount
     ]
 
 
@@ -47,7 +47,7 @@ def merge_late(this: Round, week: ColdWeek) -> str:
         verify(this.folder, week)
     except Damaged as error:
         raise NotDone(f"rows that arrived for {week.file} stay in the log: {error}") from error
-    with this.engine.begin() as connection:
+    with connect(this.conninfo) as connection:
         stores = stored(connection, week.table)
     try:
         read = stores.read(this.source, default_partition(week.table), Week(week.begins))
@@ -88,7 +88,7 @@ def merge_late(this: Round, week: ColdWeek) -> str:
 
 
 def _take_late(
-    connection: sa.Connection,
+    connection: psycopg.Connection,
     stores: Rows,
     week: ColdWeek,
     keys: pa.Table,

@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import sqlalchemy as sa
+import psycopg
 
 from ringlog.history.archive.folder import Damaged, Folder, aside
 from ringlog.history.archive.manifest import ColdWeek, manifest, settings, write_manifest
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.relations.partitions import alone
-from ringlog.schema.relations.tiers import archive_file, archive_owner
+from ringlog.schema.session import connect
 
 IDENTITY = "ringlog.json"
 
@@ -49,13 +49,16 @@ class NotThere(NotOurs):
 
 @dataclass(frozen=True)
 class _Owner:
-    """The database's record of its archive."""
+    """The database's record of its archive: the row of ringlog.archive_owner."""
 
     archive: str
     token: str | None
     previous: str | None
     system: str
     database: int
+
+
+_COLUMNS = "archive, token, previous, system_identifier, database"
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class _Identity:
 
 
 def demand(
-    connection: sa.Connection, folder: Folder, there: Collection[str], known: Collection[ColdWeek]
+    connection: psycopg.Connection, folder: Folder, there: Collection[str], known: Collection[ColdWeek]
 ) -> None:
     """Raises NotOurs unless the database owns the folder, which has the files `there`."""
     _demand_weeks(folder, there, known)
@@ -111,7 +114,7 @@ def _demand_weeks(folder: Folder, there: Collection[str], known: Collection[Cold
         raise NotThere(folder, len(known))
 
 
-def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
+def claim(conninfo: str, folder: Folder, *, anew: bool = False) -> None:
     """Gives folder and database a new token; with `anew` regardless of the previous ones."""
     try:
         identity = _Identity.of(folder)
@@ -120,21 +123,17 @@ def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
             raise
         identity = None
     token = secrets.token_hex(16)
-    with engine.begin() as connection:
+    with connect(conninfo) as connection:
         become_owner(connection)
         system, database = _database(connection)
-        name = connection.scalar(sa.select(sa.func.current_database()))
+        name = connection.info.dbname
         archive = str(uuid.uuid4()) if identity is None else identity.archive
-        connection.execute(archive_owner.delete())
+        # the token of the folder until the new one is written there
+        previous = None if identity is None else identity.token
+        connection.execute("delete from ringlog.archive_owner")
         connection.execute(
-            archive_owner.insert().values(
-                archive=archive,
-                token=token,
-                # the token of the folder until the new one is written there
-                previous=None if identity is None else identity.token,
-                system_identifier=system,
-                database=database,
-            )
+            f"insert into ringlog.archive_owner ({_COLUMNS}) values (%s, %s, %s, %s, %s)".encode(),
+            [archive, token, previous, system, database],
         )
     content = {
         "archive": archive,
@@ -146,25 +145,25 @@ def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
         stream.write(json.dumps(content, indent=1).encode())
 
 
-def still_ours(connection: sa.Connection, folder: Folder) -> None:
+def still_ours(connection: psycopg.Connection, folder: Folder) -> None:
     """Raises NotOurs when another database has claimed the folder since this one's claim."""
     owner, identity = _owner(connection), _Identity.of(folder)
     if owner is None or identity is None or identity.token != owner.token:
         raise NotOurs(folder, "another database has taken it meanwhile")
 
 
-def adopt(engine: sa.Engine) -> Iterator[str]:
+def adopt(conninfo: str) -> Iterator[str]:
     """Makes this database the owner, and the folder agree with its manifest. Deletes nothing: weeks outside
     the manifest are set aside. Yields a line for each change. Raises NotThere."""
-    with alone(engine):
-        with engine.begin() as connection:
+    with alone(conninfo):
+        with connect(conninfo) as connection:
             chosen, known = settings(connection), manifest(connection)
         if chosen is None:
             return
         folder = Folder(chosen[1])
         there = dict(folder.names())
         _demand_weeks(folder, there, known)
-        claim(engine, folder, anew=True)
+        claim(conninfo, folder, anew=True)
         yield f"{folder} is this database's now: {len(known)} weeks"
         for file in put_back(folder, there, known):
             yield f"put back {file}"
@@ -176,7 +175,7 @@ def adopt(engine: sa.Engine) -> Iterator[str]:
         for file in sorted(named):
             if file not in there and aside(file) not in there:
                 yield f"{file} is not there: restore it from a backup of the folder"
-        with engine.begin() as connection:
+        with connect(conninfo) as connection:
             write_manifest(connection, folder)
 
 
@@ -193,7 +192,7 @@ def put_back(folder: Folder, there: Mapping[str, float], known: Collection[ColdW
             yield week.file
 
 
-def examine(connection: sa.Connection) -> None:
+def examine(connection: psycopg.Connection) -> None:
     """Raises NotOurs when the database has an archive that it does not own."""
     chosen = settings(connection)
     if chosen is not None:
@@ -202,28 +201,28 @@ def examine(connection: sa.Connection) -> None:
         demand(connection, folder, dict(folder.names()), known)
 
 
-def unknown_files(engine: sa.Engine) -> list[str]:
+def unknown_files(conninfo: str) -> list[str]:
     """Weeks in the folder that this database has no record of."""
-    with engine.begin() as connection:
+    with connect(conninfo) as connection:
         chosen = settings(connection)
         if chosen is None:
             return []
         # the files first: a round records a name before it writes the file
         there = dict(Folder(chosen[1]).names())
         known = {week.file for week in manifest(connection)}
-        known |= set(connection.scalars(sa.select(archive_file.c.file)))
+        known |= {file for (file,) in connection.execute("select file from ringlog.archive_file")}
     return sorted(weeks_in(there) - known - {aside(file) for file in known})
 
 
-def _owner(connection: sa.Connection) -> _Owner | None:
-    found = connection.execute(sa.select(archive_owner)).one_or_none()
+def _owner(connection: psycopg.Connection) -> _Owner | None:
+    found = connection.execute(f"select {_COLUMNS} from ringlog.archive_owner".encode()).fetchone()
     return None if found is None else _Owner(*found)
 
 
-def _database(connection: sa.Connection) -> tuple[str, int]:
-    query = sa.text(
+def _database(connection: psycopg.Connection) -> tuple[str, int]:
+    query = (
         "select system_identifier::text, oid::bigint from pg_control_system(), pg_database"
         " where datname = current_database()"
     )
-    system, database = connection.execute(query).one()
+    ((system, database),) = connection.execute(query).fetchall()
     return system, database

@@ -6,8 +6,8 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 
+import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history.archive.folder import Damaged, Folder
@@ -15,15 +15,15 @@ from ringlog.history.archive.manifest import ColdWeek, default_partition, manife
 from ringlog.history.archive.parquet import files, late
 from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import Connection, connect, rows
+from ringlog.schema import session
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import columns
-from ringlog.schema.change import change, run
+from ringlog.schema.change import change
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES, OWNER
 from ringlog.schema.relations.dropping import drop_rows
 from ringlog.schema.relations.partitions import PARTITION_OPTIONS, Week, alone
 from ringlog.schema.relations.statistics import turn_off as turn_off_statistics
-from ringlog.schema.relations.tiers import cold_week
 
 _PATIENCE = 60.0  # seconds
 _PAUSE = 0.5
@@ -36,13 +36,11 @@ class InUse(RuntimeError):
         super().__init__(f"a recalled week waits for transactions that began before, and {who} does not end")
 
 
-def recall(
-    engine: sa.Engine, conninfo: str, table: str, start: datetime, end: datetime, keep: timedelta
-) -> Iterator[str]:
+def recall(conninfo: str, table: str, start: datetime, end: datetime, keep: timedelta) -> Iterator[str]:
     """Brings cold weeks back into the log for the time `keep`. Raises Damaged or InUse at the first that it
     cannot."""
-    with alone(engine), closing(connect(conninfo)) as target:
-        with engine.begin() as connection:
+    with alone(conninfo), closing(connect(conninfo)) as target:
+        with session.connect(conninfo) as connection:
             chosen = settings(connection)
             weeks = [
                 week
@@ -55,13 +53,13 @@ def recall(
         for week in weeks:
             verify(folder, week)
             name = Week(week.begins).partition(table)
-            with engine.begin() as connection:
+            with session.connect(conninfo) as connection:
                 stores = stored(connection, table)
-            change(engine, partial(_make, week=week, name=name, stores=stores))
+            change(conninfo, partial(_make, week=week, name=name, stores=stores))
             _copy(target, stores.copied(name), files.read(folder, week.file, footer=week.footer))
-            change(engine, partial(_finish, table=table, name=name, stores=stores))
-            _show_to_all(engine, name)
-            change(engine, partial(_bring_back, week=week, name=name, until=keep, stores=stores))
+            change(conninfo, partial(_finish, table=table, name=name, stores=stores))
+            _show_to_all(conninfo, name)
+            change(conninfo, partial(_bring_back, week=week, name=name, until=keep, stores=stores))
             yield f"recalled {week.file}: {week.rows} rows in log.{name}"
 
 
@@ -78,12 +76,11 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
     target.streams.commit()
 
 
-def _make(connection: sa.Connection, week: ColdWeek, name: str, stores: Rows) -> None:
+def _make(connection: psycopg.Connection, week: ColdWeek, name: str, stores: Rows) -> None:
     """Makes the table of a week, with text for numerics, which ADBC does not copy."""
     become_owner(connection)
     drop_rows(connection, "log", name)
-    run(
-        connection,
+    connection.execute(
         sql.SQL(
             'create table {} (like {} including all, constraint week check ("time" >= {} and "time" < {}))'
             " with ({})"
@@ -93,50 +90,49 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str, stores: Rows) ->
             sql.Literal(week.begins),
             sql.Literal(week.ends),
             PARTITION_OPTIONS,
-        ),
+        )
     )
     _change_types(connection, name, dict.fromkeys(_numerics(connection, week.table), "text"))
     stores.make_copied(connection, week.table, name)
 
 
-def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
+def _numerics(connection: psycopg.Connection, table: str) -> dict[str, str]:
     """The numeric columns of a log, with their types."""
     stored = columns(connection, sql.Identifier(LOG_TABLES, table))
     types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
     return {column: kind.sql for column, kind in types.items() if kind and kind.kind is Kind.NUMERIC}
 
 
-def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]) -> None:
+def _change_types(connection: psycopg.Connection, name: str, types: Mapping[str, str]) -> None:
     if types:
         changes = sql.SQL(", ").join(
             sql.SQL("alter column {0} type {1} using {0}::{1}").format(sql.Identifier(column), sql.SQL(kind))
             for column, kind in types.items()
         )
-        run(connection, sql.SQL("alter table {} {}").format(sql.Identifier("log", name), changes))
+        connection.execute(sql.SQL("alter table {} {}").format(sql.Identifier("log", name), changes))
 
 
-def _finish(connection: sa.Connection, table: str, name: str, stores: Rows) -> None:
+def _finish(connection: psycopg.Connection, table: str, name: str, stores: Rows) -> None:
     become_owner(connection)
     stores.take_copied(connection, table, name)
     _change_types(connection, name, _numerics(connection, table))
 
 
-def _show_to_all(engine: sa.Engine, name: str) -> None:
+def _show_to_all(conninfo: str, name: str) -> None:
     """Makes the rows of a week's table visible to all snapshots, also of earlier transactions: the week
     leaves the archive for all of them. Raises InUse when an earlier transaction does not end."""
     relation = sql.Identifier("log", name)
-    seen = sa.text("select relpages <= relallvisible from pg_class where oid = cast(:relation as regclass)")
+    seen = "select from pg_class where oid = %s::regclass and relpages <= relallvisible"
     end = time.monotonic() + _PATIENCE
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        # of the session, which ends here
-        connection.detach()
-        run(connection, sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+    with session.connect(conninfo, autocommit=True) as connection:
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         while True:
-            run(connection, sql.SQL("vacuum (freeze) {}").format(relation))
-            if connection.scalar(seen, {"relation": relation.as_string()}):
+            connection.execute(sql.SQL("vacuum (freeze) {}").format(relation))
+            if connection.execute(seen, [relation.as_string()]).rowcount:
                 return
             if time.monotonic() > end:
-                raise InUse(connection.scalar(sa.text(_OLDEST)) or "a transaction")
+                oldest = connection.execute(_OLDEST).fetchone()
+                raise InUse(oldest[0] if oldest else "a transaction")
             time.sleep(_PAUSE)
 
 
@@ -147,7 +143,9 @@ order by age(backend_xmin) desc limit 1
 """
 
 
-def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta, stores: Rows) -> None:
+def _bring_back(
+    connection: psycopg.Connection, week: ColdWeek, name: str, until: timedelta, stores: Rows
+) -> None:
     become_owner(connection)
     names = {
         "log": sql.Identifier(LOG_TABLES, week.table),
@@ -156,26 +154,25 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
-    relation = sa.table(name, schema="log")
-    count = connection.scalar(sa.select(sa.literal_column(stores.count)).select_from(relation))
+    counted = sql.SQL("select {} from {partition}").format(sql.SQL(stores.count), **names)
+    ((count,),) = connection.execute(counted).fetchall()
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
     # the lock excludes readers too: see make_week
-    run(connection, sql.SQL("lock table only {log} in access exclusive mode").format(**names))
+    connection.execute(sql.SQL("lock table only {log} in access exclusive mode").format(**names))
     # marks late rows that arrived while the week was in the archive: see make_week
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
     came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["late"].as_string())}
-    run(connection, sql.SQL(marked).format(**names | came))
+    connection.execute(sql.SQL(marked).format(**names | came))
     stores.take_late(connection, week.table, week.file, names)
     for statement in (
         'delete from {late} where "time" >= {start} and "time" < {end}',
         "alter table {log} attach partition {partition} for values from ({start}) to ({end})",
         "alter table {partition} drop constraint week",
     ):
-        run(connection, sql.SQL(statement).format(**names))
+        connection.execute(sql.SQL(statement).format(**names))
     turn_off_statistics(connection, week.table, name)
     connection.execute(
-        cold_week.update()
-        .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
-        .values(recalled_until=sa.func.now() + until)
+        "update ringlog.cold_week set recalled_until = now() + %s where table_name = %s and begins = %s",
+        [until, week.table, week.begins],
     )

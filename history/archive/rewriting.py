@@ -3,8 +3,8 @@ statistics of floats, and with few rows in the first and last row group."""
 
 from functools import partial
 
+import psycopg
 import pyarrow.parquet as pq
-import sqlalchemy as sa
 
 from ringlog.history.archive.folder import Damaged
 from ringlog.history.archive.manifest import ColdWeek, manifest, note, verify
@@ -13,11 +13,12 @@ from ringlog.history.archive.round import NotDone, Round, keep_readers_out
 from ringlog.history.archive.stored import stored
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.relations.partitions import Week
+from ringlog.schema.session import connect
 
 
 def old_weeks(this: Round) -> list[ColdWeek]:
     """Cold weeks whose files have an earlier form. A recalled week gets another file when it leaves again."""
-    with this.engine.begin() as connection:
+    with connect(this.conninfo) as connection:
         weeks = [week for week in manifest(connection) if week.rows and week.recalled_until is None]
     return [week for week in weeks if not _has_present_form(this, week)]
 
@@ -36,7 +37,7 @@ def rewrite_week(this: Round, week: ColdWeek) -> str:
     verify(this.folder, week)
     with this.folder.opened(week.file) as stream:
         schema = pq.read_schema(stream)
-    with this.engine.begin() as connection:
+    with connect(this.conninfo) as connection:
         stores = stored(connection, week.table)
     source = partial(files.read, this.folder, week.file, footer=week.footer)
     written = this.write(stores, week.table, Week(week.begins), source, schema)
@@ -47,7 +48,7 @@ def rewrite_week(this: Round, week: ColdWeek) -> str:
     return f"rewrote {week.file} as {written.file}: {week.bytes} bytes, now {written.bytes}"
 
 
-def _replace(connection: sa.Connection, old: ColdWeek, new: ColdWeek) -> bool:
+def _replace(connection: psycopg.Connection, old: ColdWeek, new: ColdWeek) -> bool:
     become_owner(connection)
     keep_readers_out(connection, old.table)
     note(connection, new)

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history.archive import ownership
@@ -18,11 +17,11 @@ from ringlog.history.archive.manifest import ColdWeek, about, new_file
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.stored import Rows
 from ringlog.history.connection import Connection
+from ringlog.schema import session
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import run, tried
+from ringlog.schema.change import tried
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations.partitions import Week
-from ringlog.schema.relations.tiers import archive_file
 
 T = TypeVar("T")
 
@@ -39,7 +38,7 @@ class NotDone(Exception):
 
 @dataclass(frozen=True)
 class Round:
-    engine: sa.Engine
+    conninfo: str
     lock: psycopg.Connection
     """it holds the lock that excludes other rounds"""
     source: Connection
@@ -49,13 +48,13 @@ class Round:
     writer: ThreadPoolExecutor
     """a thread that writes and compares files"""
 
-    def tried(self, work: Callable[[sa.Connection], T]) -> T | None:
+    def tried(self, work: Callable[[psycopg.Connection], T]) -> T | None:
         """Makes a change while this round holds its lock; None when the tables stayed locked for too long."""
         # the lock is lost when PostgreSQL restarts, and another round may have begun
         self.lock.execute("select 1")
-        with self.engine.begin() as connection:
+        with session.connect(self.conninfo) as connection:
             ownership.still_ours(connection, self.folder)
-        return tried(self.engine, work)
+        return tried(self.conninfo, work)
 
     def write(
         self,
@@ -78,7 +77,7 @@ class Round:
         source: Callable[[], Iterator[pa.RecordBatch]],
         schema: pa.Schema | None,
     ) -> ColdWeek:
-        with self.engine.begin() as connection:
+        with session.connect(self.conninfo) as connection:
             become_owner(connection)
             name = new_file(connection, self.folder, table, week)
             if schema is None:
@@ -100,9 +99,9 @@ class Round:
             with suppress(OSError):
                 for each in (name, f"{name}.new"):
                     self.folder.delete(each)
-            with self.engine.begin() as connection:
+            with session.connect(self.conninfo) as connection:
                 become_owner(connection)
-                connection.execute(archive_file.delete().where(archive_file.c.file == name))
+                connection.execute("delete from ringlog.archive_file where file = %s", [name])
             raise
 
     def _throttled(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -117,7 +116,7 @@ class Round:
                 begun = time.monotonic()
 
 
-def keep_readers_out(connection: sa.Connection, table: str) -> None:
+def keep_readers_out(connection: psycopg.Connection, table: str) -> None:
     """Waits until no reader uses the previous manifest: see ringlog.history.reading."""
     log_table = sql.Identifier(LOG_TABLES, table)
-    run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log_table))
+    connection.execute(sql.SQL("lock table only {} in access exclusive mode").format(log_table))

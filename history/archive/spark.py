@@ -1,6 +1,6 @@
 """The settings of a Spark session that reads the archive's Iceberg tables (`archive.iceberg`)."""
 
-import sqlalchemy as sa
+import psycopg
 
 from ringlog.history.archive.iceberg import CATALOG, NotPublished, is_published
 from ringlog.history.archive.manifest import settings
@@ -9,7 +9,7 @@ RUNTIMES = {"3.5": "iceberg-spark-runtime-3.5_2.12:1.12.0", "4.0": "iceberg-spar
 """Iceberg's package for each version of Spark, with a reader of BYTE_STREAM_SPLIT"""
 
 
-def session_settings(connection: sa.Connection, spark: str, url: str) -> dict[str, str]:
+def session_settings(connection: psycopg.Connection, spark: str, url: str) -> dict[str, str]:
     """The settings of a session of this version of Spark, for HTTP at this address; a login's credential is
     not among them. The catalogue tells Spark where the tables and their object store are.
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history.archive.books import enter_twice
@@ -12,7 +12,6 @@ from ringlog.history.archive.parquet import fields
 from ringlog.history.archive.parquet.forms import SAMPLES
 from ringlog.history.archive.parquet.sample_blocks import samples_of
 from ringlog.history.connection import Connection, rows
-from ringlog.schema.change import run
 from ringlog.schema.layout import ARCHIVE, LOG_TABLES
 from ringlog.schema.relations.dropping import drop_rows
 from ringlog.schema.relations.partitions import Week
@@ -46,15 +45,15 @@ class Rows:
     ) -> Iterator[pa.RecordBatch]:
         return self.filed(self.read(source, relation, week))
 
-    def fields(self, connection: sa.Connection, table: str) -> dict[str, pa.Field]:
+    def fields(self, connection: psycopg.Connection, table: str) -> dict[str, pa.Field]:
         """The columns whose ids a file has."""
         return fields.of_log(connection, table)
 
-    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+    def note_newest(self, connection: psycopg.Connection, week: ColdWeek, relation: sql.Composable) -> None:
         """Records data of a relation that becomes a week, where readers need them without the files."""
 
     def take_late(
-        self, connection: sa.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
+        self, connection: psycopg.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
     ) -> int:
         """Adds the rows or samples that arrived for a week to its partition, and enters repeated ones in the
         ledger. Returns the number of added ones. `names`: the relations `log`, `late` and `partition`, and
@@ -74,16 +73,16 @@ class Rows:
             "insert into {partition} ({columns}) select {columns} from {late}"
             ' where "time" >= {start} and "time" < {end} on conflict ("time", seq_no) do nothing'
         )
-        return run(connection, late_rows.format(**names))
+        return connection.execute(late_rows.format(**names)).rowcount
 
     def copied(self, name: str) -> str:
         """The table of schema log into which the file of a week is copied, whose partition has this name."""
         return name
 
-    def make_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+    def make_copied(self, connection: psycopg.Connection, table: str, name: str) -> None:
         """Makes that table, unless it is the partition."""
 
-    def take_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+    def take_copied(self, connection: psycopg.Connection, table: str, name: str) -> None:
         """Moves its content to the partition."""
 
 
@@ -97,46 +96,43 @@ class Samples(Rows):
     def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return samples_of(stored)
 
-    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+    def note_newest(self, connection: psycopg.Connection, week: ColdWeek, relation: sql.Composable) -> None:
         """Notes the newest sample of each signal: one without later ones still has this value."""
-        run(
-            connection,
+        connection.execute(
             sql.SQL(_NEWEST).format(
                 relation=relation,
                 samples_of_block=sql.SQL(blocks_of(connection, week.table).samples),
                 table=sql.Literal(week.table),
                 start=sql.Literal(week.begins),
                 end=sql.Literal(week.ends),
-            ),
+            )
         )
 
     def take_late(
-        self, connection: sa.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
+        self, connection: psycopg.Connection, table: str, file: str, names: Mapping[str, sql.Composable]
     ) -> int:
         of_block = sql.SQL(blocks_of(connection, table).samples)
-        run(connection, sql.SQL(_CAME).format(samples_of_block=of_block, **names))
+        connection.execute(sql.SQL(_CAME).format(samples_of_block=of_block, **names))
         twice = 'select "time", to_json(came.*)::text, there = text from pg_temp.came where there is not null'
         enter_twice(connection, table, file, sql.SQL(twice))
         new = sql.SQL(
             'select number, ns as "time", value, severity, status from pg_temp.came where there is null'
         )
-        run(connection, _packing(connection, table).format(samples=new, **names))
-        added = connection.exec_driver_sql(
-            "select count(*) from pg_temp.came where there is null"
-        ).scalar_one()
-        run(connection, "drop table pg_temp.came")
-        return int(added)
+        connection.execute(_packing(connection, table).format(samples=new, **names))
+        added = connection.execute("select from pg_temp.came where there is null").rowcount
+        connection.execute("drop table pg_temp.came")
+        return added
 
     def copied(self, name: str) -> str:
         return f"{name} samples"
 
-    def make_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+    def make_copied(self, connection: psycopg.Connection, table: str, name: str) -> None:
         samples = sql.Identifier("log", self.copied(name))
         drop_rows(connection, "log", self.copied(name))
         as_archived = sql.SQL("create unlogged table {} as select * from {} with no data")
-        run(connection, as_archived.format(samples, sql.Identifier(ARCHIVE, table)))
+        connection.execute(as_archived.format(samples, sql.Identifier(ARCHIVE, table)))
 
-    def take_copied(self, connection: sa.Connection, table: str, name: str) -> None:
+    def take_copied(self, connection: psycopg.Connection, table: str, name: str) -> None:
         samples = sql.Identifier("log", self.copied(name))
         of_file = (
             'select number, ringlog.nanoseconds("time") + nanoseconds as "time", value, severity, status'
@@ -145,16 +141,16 @@ class Samples(Rows):
         blocks = _packing(connection, table).format(
             partition=sql.Identifier("log", name), samples=sql.SQL(of_file).format(samples)
         )
-        run(connection, blocks)
+        connection.execute(blocks)
         drop_rows(connection, "log", self.copied(name))
 
 
-def stored(connection: sa.Connection, table: str) -> Rows:
+def stored(connection: psycopg.Connection, table: str) -> Rows:
     """The form of a table's log."""
     return Samples() if form_of_table(connection, table) is SAMPLES else Rows()
 
 
-def _packing(connection: sa.Connection, table: str) -> sql.SQL:
+def _packing(connection: psycopg.Connection, table: str) -> sql.SQL:
     """The SQL that makes blocks in `partition` of `samples`: a query of number, time (nanoseconds since
     1970), value, severity and status."""
     blocks = blocks_of(connection, table)

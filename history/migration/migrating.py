@@ -18,9 +18,7 @@ from queue import Queue
 
 import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
-from sqlalchemy.dialects import postgresql
 
 from ringlog.history.archive import ownership
 from ringlog.history.archive.folder import Damaged, Folder
@@ -47,16 +45,16 @@ from ringlog.history.summaries.summarising import alone as summaries_alone
 from ringlog.history.summaries.summary_table import summary_table
 from ringlog.schema import catalogue, clock, session
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import run, tried
+from ringlog.schema.change import tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations import archive_tables, logs
 from ringlog.schema.relations.partitions import Week, alone, log_partitions
-from ringlog.schema.relations.tiers import archive_file, migration
-from ringlog.schema.session import driver
 
 _COMING = "_coming"
+
+_OWN = "where table_name = %s and source = %s"
 
 
 class MigrationError(Exception):
@@ -76,7 +74,6 @@ class Migration:
 
     def __init__(
         self,
-        engine: sa.Engine,
         conninfo: str,
         table: str,
         source: Source,
@@ -88,7 +85,6 @@ class Migration:
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         """`rate`: the most values a second; 0: no limit. `stopped` is called between the weeks."""
-        self._engine = engine
         self._conninfo = conninfo
         self._table = table
         self._source = source
@@ -152,21 +148,20 @@ class Migration:
                 yield before.result()
             if self._stopped():
                 return
-            with self._engine.begin() as connection:
+            with session.connect(self._conninfo) as connection:
                 become_owner(connection)
-                connection.execute(
-                    migration.update().where(self._own).values(reached=until, fraction=1, noted=sa.func.now())
-                )
-            with self._engine.begin() as connection:
+                done = f"update ringlog.migration set reached = %s, fraction = 1, noted = now() {_OWN}"
+                connection.execute(done.encode(), [until, *self._own])
+            with session.connect(self._conninfo) as connection:
                 write_manifest(connection, folder)
 
     @property
-    def _own(self) -> sa.ColumnElement[bool]:
-        return (migration.c.table_name == self._table) & (migration.c.source == str(self._source))
+    def _own(self) -> tuple[str, str]:
+        return self._table, str(self._source)
 
     def _begin(self) -> tuple[Folder, datetime, datetime | None]:
         """The archive, the end of the rows that go there, and the begin of those within retention."""
-        with alone(self._engine, self._stopped), self._engine.begin() as connection:
+        with alone(self._conninfo, self._stopped), session.connect(self._conninfo) as connection:
             chosen = settings(connection)
             if chosen is None:
                 raise MigrationError(
@@ -176,23 +171,20 @@ class Migration:
             folder = Folder(chosen[1])
             there = dict(folder.names())
             ownership.demand(connection, folder, there, manifest(connection))
-            retention = sa.text(
-                "select cast(:now as timestamptz) - retention::interval from ringlog.every_table"
-                " where table_name = :table"
-            )
+            retention = "select %s - retention::interval from ringlog.every_table where table_name = %s"
             now = self._now or clock.read(connection).trusted
             if now is None:
                 raise MigrationError(
                     "housekeeping has not run yet: start ringlog serve, or run ringlog maintain"
                 )
-            known = connection.execute(retention, {"now": now, "table": self._table}).one_or_none()
+            known = connection.execute(retention, [now, self._table]).fetchone()
             if known is None:
                 raise MigrationError(f"there is no table {self._table!r}: ringlog status lists them")
             kept_from = None if known[0] is None else known[0].astimezone(UTC)
             form = form_of_table(connection, self._table)
             if form is not self._source.form:
                 raise MigrationError(f"{self._table} has {form.name}, and the source has not")
-        ownership.claim(self._engine, folder)
+        ownership.claim(self._conninfo, folder)
         for name in there:
             # of a run that was killed
             if name.startswith(f"{self._table}/{_COMING}/"):
@@ -201,23 +193,16 @@ class Migration:
 
     def _noted(self, until: datetime) -> datetime | None:
         """Enters the run in the table of migrations. Returns the progress of earlier runs."""
-        now = sa.func.now()
-        entry = postgresql.insert(migration).values(
-            table_name=self._table,
-            source=str(self._source),
-            until=until,
-            began=now,
-            noted=now,
-            begun_at=0,
-            fraction=0,
-        )
-        again = {"until": until, "began": now, "noted": now, "begun_at": migration.c.fraction}
-        with self._engine.begin() as connection:
+        with session.connect(self._conninfo) as connection:
             become_owner(connection)
-            connection.execute(
-                entry.on_conflict_do_update(index_elements=["table_name", "source"], set_=again)
-            )
-            found = connection.scalar(sa.select(migration.c.reached).where(self._own))
+            ((found,),) = connection.execute(
+                "insert into ringlog.migration"
+                " (table_name, source, until, began, noted, begun_at, fraction)"
+                " values (%s, %s, %s, now(), now(), 0, 0) on conflict (table_name, source) do update"
+                " set until = excluded.until, began = now(), noted = now(), begun_at = migration.fraction"
+                " returning reached",
+                [*self._own, until],
+            ).fetchall()
         return None if found is None else found.astimezone(UTC)
 
     def _shapes(self) -> Incoming | IncomingSamples:
@@ -295,7 +280,7 @@ class Migration:
         self, folder: Folder, week: Week, batches: Iterator[pa.RecordBatch], spans: Summaries, until: datetime
     ) -> Callable[[], Moved]:
         """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
-        with self._engine.begin() as connection:
+        with session.connect(self._conninfo) as connection:
             self._demand_no_partition(connection, week)
             facts = about(connection, self._table)
             columns = {} if self._kind else of_log(connection, self._table)
@@ -373,7 +358,7 @@ class Migration:
                 " --existing merge adds rows to them"
             )
 
-    def _demand_no_partition(self, connection: sa.Connection, week: Week) -> None:
+    def _demand_no_partition(self, connection: psycopg.Connection, week: Week) -> None:
         for partition in log_partitions(connection, self._table):
             if partition.start < week.end and week.start < partition.end:
                 raise MigrationError(
@@ -394,23 +379,24 @@ class Migration:
         left_out: int,
     ) -> None:
         """Gives the file its name, and enters it in the manifest with its summaries and the progress."""
-        with alone(self._engine, self._stopped), summaries_alone(self._conninfo, Turn.AWAITED):
-            with self._engine.begin() as connection:
+        with alone(self._conninfo, self._stopped), summaries_alone(self._conninfo, Turn.AWAITED):
+            with session.connect(self._conninfo) as connection:
                 ownership.still_ours(connection, folder)
                 become_owner(connection)
                 name = new_file(connection, folder, self._table, moved.week)
             folder.rename(coming, name)
             week = written(file=name)
 
-            def enter(connection: sa.Connection) -> bool:
+            def enter(connection: psycopg.Connection) -> bool:
                 become_owner(connection)
-                spans.store(driver(connection))
+                spans.store(connection)
                 if newest is not None:
-                    newest.store(driver(connection), moved.week)
+                    newest.store(connection, moved.week)
                 if old is not None:
                     # waits until no reader uses the former manifest: see ringlog.history.reading
                     log = sql.Identifier(LOG_TABLES, self._table)
-                    run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log))
+                    lock = sql.SQL("lock table only {} in access exclusive mode")
+                    connection.execute(lock.format(log))
                 self._demand_no_partition(connection, moved.week)
                 there = {each.begins: each for each in manifest(connection, self._table)}
                 if there.get(week.begins) != old:
@@ -418,25 +404,19 @@ class Migration:
                         f"another process has changed the week of {week.begins:%Y-%m-%d} meanwhile"
                     )
                 note(connection, week)
-                connection.execute(archive_file.delete().where(archive_file.c.file == name))
+                connection.execute("delete from ringlog.archive_file where file = %s", [name])
                 newly_left_out = left_out - self._left_out_before + moved.conflicting + moved.repeated
+                counts = (moved.rows, moved.values, newly_left_out)
+                progress = (moved.week.end, until, *counts, moved.checksum, moved.fraction or 0)
                 connection.execute(
-                    migration.update()
-                    .where(self._own)
-                    .values(
-                        reached=moved.week.end,
-                        until=until,
-                        rows=migration.c.rows + moved.rows,
-                        values=migration.c["values"] + moved.values,
-                        left_out=migration.c.left_out + newly_left_out,
-                        checksum=moved.checksum,
-                        fraction=moved.fraction or 0,
-                        noted=sa.func.clock_timestamp(),
-                    )
+                    "update ringlog.migration set reached = %s, until = %s, rows = rows + %s,"
+                    ' "values" = "values" + %s, left_out = left_out + %s, checksum = %s, fraction = %s,'
+                    f" noted = clock_timestamp() {_OWN}".encode(),
+                    [*progress, *self._own],
                 )
                 return True
 
-            def view(connection: sa.Connection) -> bool:
+            def view(connection: psycopg.Connection) -> bool:
                 # a transaction that has locked the log must not wait for the view's readers
                 become_owner(connection)
                 if archive_tables.is_there(connection, self._table) and not logs.has_archive(
@@ -446,7 +426,7 @@ class Migration:
                 return True
 
             for work in (view, enter):
-                while tried(self._engine, work) is None:
+                while tried(self._conninfo, work) is None:
                     if self._stopped():
                         raise MigrationError(f"log.{self._table} was in use all the time: run it again")
         if old is not None:

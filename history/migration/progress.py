@@ -1,13 +1,12 @@
 """The weeks that old rows have reached, and the progress of each source."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 
-import sqlalchemy as sa
+import psycopg
 
 from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.partitions import Week
-from ringlog.schema.relations.tiers import migration
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,10 @@ class Progress:
         return max(now, self.noted + (self.noted - self.began) * ((1 - self.fraction) / done))
 
 
-def progress(connection: sa.Connection) -> list[Progress]:
+def progress(connection: psycopg.Connection) -> list[Progress]:
     """The progress of each source of old rows, by table."""
-    columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
-    found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
-    return [Progress(*(in_utc(each) for each in row)) for row in found]
+    query = (
+        'select table_name, source, reached, until, rows, "values", left_out, began, begun_at, fraction,'
+        " noted from ringlog.migration order by table_name, began"
+    )
+    return [Progress(*map(in_utc, row)) for row in connection.execute(query)]

@@ -75,7 +75,7 @@ def main() -> None:
 def _make(server: Server, archive: Path, tables: Tables, weeks: int, minutes: int) -> None:
     """Writes the files of the first table, and links them for the others."""
     first, *others = tables.names
-    with session.engine(server.administrator_conninfo).begin() as connection:
+    with session.connect(server.administrator_conninfo) as connection:
         fields = of_log(connection, first)
     newest = Week.of(datetime.now(UTC) - 10 * _WEEK)
     dice = np.random.default_rng(1)
@@ -122,7 +122,7 @@ def _rows(tables: Tables, week: Week, minutes: int, dice: np.random.Generator) -
 def _publish(server: Server, archive: Path) -> None:
     logging.getLogger("pyiceberg.io").setLevel(logging.ERROR)  # statistics that files do not have
     begun = time.perf_counter()
-    lines = [*publish(session.engine(server.administrator_conninfo), server.administrator_conninfo)]
+    lines = [*publish(server.administrator_conninfo)]
     refused = [line for line in lines if not line.startswith("published")]
     if refused:
         raise LoadTestError(refused[0])
@@ -134,8 +134,7 @@ def _publish(server: Server, archive: Path) -> None:
 
 def _spark(server: Server, folder: Path, tables: Tables, jars: str | None) -> dict[str, list[float]]:
     """The answers of a job of two workers, by table."""
-    own = session.engine(server.administrator_conninfo)
-    with web(server) as (_, port), own.begin() as connection:
+    with web(server) as (_, port), session.connect(server.administrator_conninfo) as connection:
         version = ".".join(pyspark.__version__.split(".")[:2])
         settings = session_settings(connection, version, f"http://127.0.0.1:{port}")
         settings["spark.sql.catalog.ringlog.credential"] = f"{READER}:{server.password}"

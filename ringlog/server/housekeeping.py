@@ -11,6 +11,7 @@ from functools import partial
 import sqlalchemy
 
 from ringlog.history.memory import give_back_memory
+from ringlog.schema import session
 from ringlog.schema.relations import partitions, rings
 from ringlog.schema.relations.partitions import MaintenanceReport, maintain
 from ringlog.schema.relations.sample_tables import merge
@@ -64,7 +65,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
         report = first.result()
         steps: dict[str, Callable[[], Iterable[str]]] = {
             "statistics": lambda: turn_off_near(engine),
-            "archive": lambda: _archived(engine, conninfo, end),
+            "archive": lambda: _archived(conninfo, end),
             "global temporary tables": lambda: _end_global_tables(engine),
         }
         again = RETRY
@@ -136,16 +137,16 @@ def _every_minute(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event
             failed = True
 
 
-def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:
+def _archived(conninfo: str, end: threading.Event) -> Iterator[str]:
     """Archives old weeks if the facility file has [history]; it takes the extra `history`."""
-    with engine.connect() as connection:
-        wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
+    with session.connect(conninfo) as connection:
+        wanted = connection.execute("select from ringlog.history").rowcount
     if wanted:
         from ringlog.history.archive.archiving import archive
         from ringlog.history.archive.ownership import NotOurs
 
         try:
-            yield from archive(engine, conninfo, stopped=end.is_set)
+            yield from archive(conninfo, stopped=end.is_set)
         except NotOurs as error:
             log.error("housekeeping: %s", error)
 

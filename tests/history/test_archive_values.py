@@ -102,25 +102,23 @@ def sent(connection: psycopg.Connection) -> list[tuple[object, ...]]:
     return connection.execute(query).fetchall()
 
 
-def test_every_value_is_restored(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
+def test_every_value_is_restored(table: psycopg.Connection, conninfo: str) -> None:
     names = ["seq_no", *VALUES]
     before, online = sent(table), [*read(conninfo, "every_value", names)]
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith(f"archived log.every_value_2020w53: {len(before)} rows")
     assert sent(table) == []
     assert files.same(iter(online), read(conninfo, "every_value", names))
-    assert len([*recall(engine, conninfo, "every_value", BEGIN, NOW, timedelta(days=7))]) == 1
+    assert len([*recall(conninfo, "every_value", BEGIN, NOW, timedelta(days=7))]) == 1
     assert sent(table) == before
 
 
-def test_repeats_of_every_value_are_absorbed(
-    table: psycopg.Connection, engine: sa.Engine, conninfo: str
-) -> None:
+def test_repeats_of_every_value_are_absorbed(table: psycopg.Connection, conninfo: str) -> None:
     table.execute("create table public.kept as select * from weeks.every_value")
     before = sent(table)
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     table.execute("insert into weeks.every_value select * from public.kept")
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith("merged 0 late rows")
     assert line.endswith(f" {len(before)} were there already")
     assert table.execute("select count(*) from weeks.every_value").fetchone() == (0,)
@@ -129,14 +127,12 @@ def test_repeats_of_every_value_are_absorbed(
 @pytest.mark.parametrize(
     "value", ["infinity", "294247-01-10 04:00:54.775808+00", "294276-12-31 23:59:59.999999+00"]
 )
-def test_times_outside_of_arrows_range(
-    table: psycopg.Connection, engine: sa.Engine, conninfo: str, value: str
-) -> None:
+def test_times_outside_of_arrows_range(table: psycopg.Connection, conninfo: str, value: str) -> None:
     """Arrow's int64 of microseconds since 1970 ends there: https://arrow.apache.org/docs/format/Columnar.html"""
     insert = "insert into weeks.every_value (seq_no, time, a_moment) values (9, %s, %s)"
     table.execute(insert, [LAST, value])
     before = sent(table)
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith(
         "log.every_value_2020w53 stays in PostgreSQL: column a_moment has a time after 294247"
     )
@@ -145,27 +141,27 @@ def test_times_outside_of_arrows_range(
     assert sent(table) == before
     # and as a row that arrives for an archived week
     table.execute("delete from weeks.every_value where seq_no = 9")
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     table.execute(insert, [LAST, value])
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith(
         "rows that arrived for every_value/2020w53.parquet stay in the log: column a_moment has"
     )
     assert len(sent(table)) == 1
 
 
-def test_a_numeric_that_is_not_a_decimal(table: psycopg.Connection, engine: sa.Engine, conninfo: str) -> None:
+def test_a_numeric_that_is_not_a_decimal(table: psycopg.Connection, conninfo: str) -> None:
     """Parquet's decimals have no NaN: https://parquet.apache.org/docs/file-format/types/logicaltypes/"""
     insert = "insert into weeks.every_value (seq_no, time, a_count) values (9, %s, 'NaN')"
     table.execute(insert, [LAST])
     before = sent(table)
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith("log.every_value_2020w53 stays in PostgreSQL: column a_count has a numeric")
     assert sent(table) == before
     table.execute("delete from weeks.every_value where seq_no = 9")
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     table.execute(insert, [LAST])
-    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    (line,) = archive(conninfo, NOW, pauses=0)
     assert line.startswith(
         "rows that arrived for every_value/2020w53.parquet stay in the log: column a_count"
     )
@@ -242,12 +238,12 @@ class Tiers:
         self.connection.execute(statement, values)
 
     def archive(self) -> None:
-        [*archive(self.engine, self.conninfo, AFTER_WEEKS, pauses=0)]
+        [*archive(self.conninfo, AFTER_WEEKS, pauses=0)]
 
     def recall(self) -> None:
         first, last = sorted(self.chance.sample(range(WEEKS + 1), 2))
         span = (FIRST_WEEK + timedelta(weeks=first), FIRST_WEEK + timedelta(weeks=last))
-        [*recall(self.engine, self.conninfo, "magnets", *span, timedelta(days=1))]
+        [*recall(self.conninfo, "magnets", *span, timedelta(days=1))]
 
     def end_of_recall(self) -> None:
         """Archives the recalled weeks again."""
@@ -316,5 +312,5 @@ def test_the_rows_are_the_same_in_all_tiers(
             each(tiers)
             tiers.rows()
             assert tiers.same(), (number, steps)
-        [*recall(engine, conninfo, "magnets", FIRST_WEEK, AFTER_WEEKS, timedelta(days=1))]
+        [*recall(conninfo, "magnets", FIRST_WEEK, AFTER_WEEKS, timedelta(days=1))]
         assert tiers.sent("weeks.magnets") == tiers.sent("public.plain")

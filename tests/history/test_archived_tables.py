@@ -117,7 +117,7 @@ class Plant:
 
     def archive(self) -> list[str]:
         summarise(self.conninfo, NOW, enough=1)
-        return [*archive(self.engine, self.conninfo, NOW)]
+        return [*archive(self.conninfo, NOW)]
 
     def read(
         self, signal: str, start: datetime = BEGIN, end: datetime = NOW, limit: int | None = None
@@ -249,7 +249,7 @@ def archived(cold: tuple[str, Path], copied_databases: Databases, tmp_path: Path
     database, folder = cold
     shutil.copytree(folder, tmp_path / "archive")
     with copied_databases(database) as url, made(url, tmp_path / "archive") as plant:
-        [*adopt(plant.engine)]
+        [*adopt(plant.conninfo)]
         yield plant
 
 
@@ -284,7 +284,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
 
 def test_iceberg_tables_have_the_archived_samples(archived: Plant) -> None:
     plant = archived
-    assert [*publish(plant.engine, plant.conninfo)] == [
+    assert [*publish(plant.conninfo)] == [
         "published log.magnet: 4 weeks more, 0 fewer; 4 with 336 rows",
         "published log.traces: 4 weeks more, 0 fewer; 4 with 28 rows",
         "published log.vac: 4 weeks more, 0 fewer; 4 with 756 rows",
@@ -437,7 +437,7 @@ def test_a_week_is_recalled(archived: Plant) -> None:
     assert len(now["trace"]) == len(before["trace"]) + 1
     week = BEGIN, BEGIN + timedelta(weeks=1)
     for table in TABLES:
-        (line,) = recall(plant.engine, plant.conninfo, table, *week, timedelta(days=3650))
+        (line,) = recall(plant.conninfo, table, *week, timedelta(days=3650))
         assert line.startswith(f"recalled {table}/2026w18.parquet")
     assert plant.all() == now
     (count,) = plant.rows("select count(*) from ringlog.get_magnet_range(%s, %s)", *week)
@@ -468,6 +468,6 @@ def test_a_week_that_was_set_aside_is_restored(plant: Plant) -> None:
     week = BEGIN + timedelta(weeks=4)
     plant.put("gauge:never", 28 * 24 * HOUR, 1.5)
     plant.put("gauge:2", *next(sample for sample in before["gauge:2"] if sample[0] >= 28 * 24 * HOUR))
-    [*restore(plant.engine, "vac", week, week + timedelta(weeks=1))]
+    [*restore(plant.conninfo, "vac", week, week + timedelta(weeks=1))]
     assert plant.read("gauge:2", week) == [each for each in before["gauge:2"] if each[0] >= 28 * 24 * HOUR]
     assert plant.read("gauge:never") == [(28 * 24 * HOUR, 1.5, 0)]

@@ -62,7 +62,7 @@ def test_a_column_of_another_type_and_new_ones(
         insert = "insert into weeks.magnets (seq_no, time, value, n) select 1, %s + n * interval '1 hour',"
         connection.execute(f"{insert} {value}, n from generate_series(0, 335) n".encode(), [BEGIN])
         maintain(engine, NOW)
-        assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 2
+        assert len([*archive(conninfo, NOW, pauses=0)]) == 2
         columns = (Column("value", "m/value", after), *OTHERS, Column("more", "m/more", "double"))
         changed(engine, connection, replace(facility, tables=(replace(table, columns=columns),)))
         connection.execute(f"{insert} n, n from generate_series(1000, 1010) n".encode(), [BEGIN])
@@ -85,9 +85,9 @@ def test_a_column_of_another_type_and_new_ones(
             "insert into weeks.magnets (seq_no, time, value, more) values (1, %s, 1, 2.5)", [late]
         )
         expected = values()
-        assert len([*archive(engine, conninfo, NOW, pauses=0)]) >= 1
+        assert len([*archive(conninfo, NOW, pauses=0)]) >= 1
         assert values() == expected
-        assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) >= 2
+        assert len([*recall(conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) >= 2
         assert values() == expected
         inside = connection.execute("select count(*), sum(value::int) from weeks.magnets")
         assert inside.fetchone() == (348, sum(int(row["value"]) for row in expected))  # type: ignore[call-overload]
@@ -105,7 +105,7 @@ def archived_facility(engine: sa.Engine, connection: psycopg.Connection, tmp_pat
         [BEGIN],
     )
     maintain(engine, NOW)
-    assert len([*archive(engine, connection.info.dsn, NOW, pauses=0)]) == 2
+    assert len([*archive(connection.info.dsn, NOW, pauses=0)]) == 2
     return facility
 
 
@@ -187,7 +187,7 @@ def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
         )
         for hours in (1, 20, 40):
             summarise(conninfo, ADDED + timedelta(hours=hours), enough=1)
-        assert [*problems_of(connection, engine)] == []
+        assert [*problems_of(connection)] == []
         yield connection
 
 
@@ -227,7 +227,7 @@ def test_trends_agree_with_the_rows(magnets: psycopg.Connection) -> None:
 
 @pytest.mark.long
 def test_summaries_without_earlier_rows_are_found_and_made_again(
-    magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
+    magnets: psycopg.Connection, conninfo: str
 ) -> None:
     """As versions before 2026-11-23 made them where a row came late."""
     begin, end = LATE - timedelta(minutes=20), LATE + timedelta(minutes=20)
@@ -237,7 +237,7 @@ def test_summaries_without_earlier_rows_are_found_and_made_again(
         "update summary.magnets set nulls = null where begins <= %s and column_name = 'later'", [LATE]
     )
     assert magnets.execute(query, [",".join(VALUES), begin, end]).fetchall() != right
-    assert [*problems_of(magnets, engine)] == [
+    assert [*problems_of(magnets)] == [
         "summary.magnets: column later has fewer rows than others in 3 spans of 86400 s,"
         " the first at 2026-03-04 00:00:00+0000"
     ]
@@ -249,7 +249,7 @@ def test_summaries_without_earlier_rows_are_found_and_made_again(
     assert rows is not None
     assert done.stdout == f"summarised magnets from 2026-03-02 on: {rows[0]} rows\n"
     assert magnets.execute(query, [",".join(VALUES), begin, end]).fetchall() == right
-    assert [*problems_of(magnets, engine)] == []
+    assert [*problems_of(magnets)] == []
 
 
 def assert_trends(connection: psycopg.Connection, begin: datetime, end: datetime, points: int) -> None:

@@ -232,10 +232,10 @@ class Log:
         maintain(self.engine, NOW)
 
     def archive(self) -> None:
-        [*archive(self.engine, self.conninfo, NOW, pauses=0)]
+        [*archive(self.conninfo, NOW, pauses=0)]
 
     def recall(self) -> None:
-        [*recall(self.engine, self.conninfo, "m", BEGIN, NOW, timedelta(days=1))]
+        [*recall(self.conninfo, "m", BEGIN, NOW, timedelta(days=1))]
 
     def end_of_recall(self) -> None:
         self.connection.execute(
@@ -256,7 +256,7 @@ class Log:
         self.connection.execute(retention, ["500 weeks"])
         self.put(20)
         self.chance.choice((self.summarise, self.close, self.maintain))()
-        [*restore(self.engine, "m", BEGIN - timedelta(weeks=1), NOW)]
+        [*restore(self.conninfo, "m", BEGIN - timedelta(weeks=1), NOW)]
 
     def rename(self) -> None:
         """Renames a column, and gives its former name to another one."""
@@ -374,7 +374,7 @@ def test_a_damaged_block_is_named_and_replaced(engine: sa.Engine, conninfo: str,
         log.maintain()
         log.summarise()
         assert close(conninfo, pauses=0).complete
-        assert [*problems_of(log.connection, engine)] == []
+        assert [*problems_of(log.connection)] == []
         log.connection.execute("update closed.m set content = substr(content, 1, 3) where column_name = 'c3'")
         # an unreadable block is replaced by its rows
         log.same()
@@ -387,17 +387,17 @@ def test_a_damaged_block_is_named_and_replaced(engine: sa.Engine, conninfo: str,
                 " order by begins offset %s limit 1)".encode(),
                 [name, [*names].index(name)],
             )
-        found = [*problems_of(log.connection, engine)]
+        found = [*problems_of(log.connection)]
         assert [line.split(" from ")[0] for line in found][:1] == [
             "closed.m: column c1 of the block has other values than the log"
         ]
         log.same()
-        assert [*problems_of(log.connection, engine)] == []
+        assert [*problems_of(log.connection)] == []
         assert sum(close(conninfo, pauses=0).rows.values()) > 0
         log.same()
         # late rows end a block, and are no defect
         log.put(3)
-        assert [*problems_of(log.connection, engine)] == []
+        assert [*problems_of(log.connection)] == []
 
 
 OLD, OTHER = Column("old", "m/old", "numeric(9,3)"), Column("other", "m/other", "double")

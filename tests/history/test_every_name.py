@@ -221,7 +221,7 @@ def test_every_name(site: Site) -> None:
         ]
 
     before = {table.name: read_all(table) for table in TABLES}
-    lines = [*archive(site.engine, site.conninfo, pauses=0)]
+    lines = [*archive(site.conninfo, pauses=0)]
     assert sum(line.startswith("archived log.") for line in lines) == len(TABLES), lines
     for table in TABLES:
         assert read_all(table) == before[table.name]
@@ -230,17 +230,17 @@ def test_every_name(site: Site) -> None:
         site.put(table, late, sent[table.name][0])
         assert newest(site.conninfo, table.name, [table.columns[0].name], OLD + timedelta(hours=2))
     summarise(site.conninfo, enough=1)
-    lines = [*archive(site.engine, site.conninfo, pauses=0)]
+    lines = [*archive(site.conninfo, pauses=0)]
     merged = ["merged 1 late rows" in line and ", 1 were there" in line for line in lines]
     assert sum(merged) == len(TABLES), lines
-    assert [*problems_of(site.connection, site.engine)] == []
+    assert [*problems_of(site.connection)] == []
     for table in TABLES:
         late = row(table, 4, OLD + timedelta(minutes=30), 9)
         sent[table.name].insert(7, late)
         again = row(table, 4, OLD + timedelta(minutes=31), 9)
         site.put(table, again, late)
         bounds = (OLD - WEEK, OLD + WEEK)
-        assert len([*recall(site.engine, site.conninfo, table.name, *bounds, timedelta(days=7))]) == 1
+        assert len([*recall(site.conninfo, table.name, *bounds, timedelta(days=7))]) == 1
         sent[table.name].insert(8, again)
         assert site.stored(table) == sent[table.name]
 
@@ -249,6 +249,6 @@ def test_every_name(site: Site) -> None:
     assert len(maintain(site.engine, later).set_aside) >= len(TABLES)
     for table in TABLES:
         site.put(table, sent[table.name][0], row(table, 4, OLD + timedelta(minutes=32), 9))
-        assert [*restore(site.engine, table.name, OLD, OLD + WEEK)] != []
+        assert [*restore(site.conninfo, table.name, OLD, OLD + WEEK)] != []
         sent[table.name].insert(9, row(table, 4, OLD + timedelta(minutes=32), 9))
         assert site.stored(table)[:10] == sent[table.name][:10]

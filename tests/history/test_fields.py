@@ -60,7 +60,7 @@ def archived(engine: sa.Engine, sql: psycopg.Connection, week: int, values: str)
     sql.execute(INSERT.format(values).encode(), [begin])
     now = begin + timedelta(weeks=3)
     maintain(engine, now)
-    return [*archive(engine, sql.info.dsn, now, pauses=0)]
+    return [*archive(sql.info.dsn, now, pauses=0)]
 
 
 def published(sql: psycopg.Connection, facility: Facility) -> tuple[list[str], list[tuple[object, ...]]]:
@@ -81,8 +81,8 @@ def with_type(facility: Facility, kind: str) -> Facility:
     return replace(facility, tables=(replace(MAGNETS, columns=(value, *MAGNETS.columns[1:])),))
 
 
-def test_a_column_keeps_its_field_while_iceberg_widens_it(engine: sa.Engine, sql: psycopg.Connection) -> None:
-    with engine.begin() as connection:
+def test_a_column_keeps_its_field_while_iceberg_widens_it(sql: psycopg.Connection) -> None:
+    with psycopg.connect(sql.info.dsn) as connection:
         fields.become_owner(connection)
         known = Fields(connection, "magnets")
         kinds = ("int", "varchar(20)", "smallint", "text", "bigint", "int", "bit", "double", "real", "bit")
@@ -110,7 +110,7 @@ def test_changed_columns(
     engine: sa.Engine, sql: psycopg.Connection, conninfo: str, facility: Facility
 ) -> None:
     assert len(archived(engine, sql, 0, VALUES.format("int"))) == 1
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     for week, kind in enumerate(("varchar(20)", "int", "bigint"), 1):
         changed(engine, sql, with_type(facility, kind))
         assert "1 weeks more" in archived(engine, sql, week, VALUES.format(kind))[-1]
@@ -131,7 +131,7 @@ def test_changed_columns(
     )
     (table,) = with_type(facility, "bigint").tables
     install(engine, replace(facility, tables=(replace(table, columns=table.columns[:3]),)))
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     install(engine, with_type(facility, "bigint"))
     assert "1 weeks more" in archived(engine, sql, 4, VALUES.format("bigint"))[-1]
     names, rows = published(sql, facility)
@@ -163,7 +163,7 @@ def test_files_without_field_ids(
     folder = Folder(where)
     with folder.opened("magnets/2026w10.parquet") as stream:
         assert "PARQUET:field_id" not in str(pq.read_schema(stream))
-    assert [*publish(engine, conninfo)] == ["published log.magnets: 1 weeks more, 0 fewer; 1 with 9 rows"]
+    assert [*publish(conninfo)] == ["published log.magnets: 1 weeks more, 0 fewer; 1 with 9 rows"]
     assert len(archived(engine, sql, 1, VALUES.format("int"))) == 2
     names, rows = published(sql, facility)
     assert names == ["value", "amount", "small", "kept", "amount_2", "small_2"]
@@ -181,7 +181,7 @@ def test_files_without_field_ids(
         earlier.setattr(fields, "of_log", lambda connection, table: {})
         earlier.setattr(archiving, "_publish", lambda *_: iter(()))
         archived(engine, sql, 2, VALUES.format("varchar"))
-    (line,) = publish(engine, conninfo)
+    (line,) = publish(conninfo)
     assert (
         "column value is string, and another type in other weeks without field ids: recall the week" in line
     )

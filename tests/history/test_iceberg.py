@@ -51,7 +51,7 @@ def sql(engine: sa.Engine, conninfo: str, where: str) -> Iterator[psycopg.Connec
         connection.execute("create table copied (like log.every_type)")
         insert(connection, BEGIN, 3000)
         maintain(engine, NOW)
-        [*archive(engine, conninfo, NOW)]
+        [*archive(conninfo, NOW)]
         yield connection
 
 
@@ -80,49 +80,46 @@ SUMS = """
 """
 
 
-def test_readers_find_the_rows_of_the_manifest(
-    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str
-) -> None:
-    assert [*archive(engine, conninfo, NOW)] == []
-    with engine.begin() as connection:
-        assert not is_published(connection)
-    (line,) = publish(engine, conninfo)
+def test_readers_find_the_rows_of_the_manifest(conninfo: str, sql: psycopg.Connection, where: str) -> None:
+    assert [*archive(conninfo, NOW)] == []
+    assert not is_published(sql)
+    (line,) = publish(conninfo)
     assert line == "published log.every_type: 4 weeks more, 0 fewer; 4 with 2015 rows"
-    assert [*publish(engine, conninfo)] == []
+    assert [*publish(conninfo)] == []
     same(conninfo, sql, where)
     # a late row causes another file, which the round publishes
     insert(sql, BEGIN + timedelta(days=2, seconds=1), 5)
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert "published log.every_type: 1 weeks more, 1 fewer; 4 with 2020 rows" in lines
     same(conninfo, sql, where)
     # a recalled week remains published, and has another file when it is archived again
-    [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=7), timedelta(days=1))]
-    assert [*publish(engine, conninfo)] == []
+    [*recall(conninfo, "every_type", BEGIN, BEGIN + timedelta(days=7), timedelta(days=1))]
+    assert [*publish(conninfo)] == []
     sql.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert "published log.every_type: 1 weeks more, 1 fewer; 4 with 2020 rows" in lines
     same(conninfo, sql, where)
     # retention
     sql.execute("update ringlog.logged_table set retention = '5 weeks' where table_name = 'every_type'")
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert "published log.every_type: 0 weeks more, 1 fewer; 3 with 1512 rows" in lines, lines
     sql.execute("delete from copied where time < %s", [BEGIN + timedelta(days=7)])
     same(conninfo, sql, where)
     # again, from the manifest alone
     catalog(conninfo, where).drop_table((NAMESPACE, "every_type"))
-    assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
+    assert "published log.every_type: 3 weeks more" in "".join(publish(conninfo))
     same(conninfo, sql, where)
     # and without the metadata that the catalogue names
     folder = Folder(where)
     for file, _ in [*folder.names()]:
         if file.startswith(METADATA):
             folder.delete(file)
-    assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
+    assert "published log.every_type: 3 weeks more" in "".join(publish(conninfo))
     same(conninfo, sql, where)
     # a copy of the database leaves the tables unchanged
     sql.execute("update ringlog.archive_owner set database = 1")
     with pytest.raises(NotOurs):
-        [*publish(engine, conninfo)]
+        [*publish(conninfo)]
 
 
 def same(conninfo: str, sql: psycopg.Connection, where: str) -> None:
@@ -154,8 +151,8 @@ def test_readers_find_rows_of_nan(
         [BEGIN],
     )
     maintain(engine, NOW)
-    [*archive(engine, conninfo, NOW)]
-    [*publish(engine, conninfo)]
+    [*archive(conninfo, NOW)]
+    [*publish(conninfo)]
     table = catalog(conninfo, where).load_table((NAMESPACE, "other"))
     files = [task.file.file_path for task in table.scan().plan_files()]
     assert len(files) == 2
@@ -176,18 +173,18 @@ def test_readers_find_rows_of_nan(
 def test_added_and_changed_columns(
     engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str
 ) -> None:
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     facility = Facility("test", "UTC", TABLES, history=History(Retention(2, "week"), where))
     grown = replace(TABLES[0], columns=(*TABLES[0].columns, Column("more", "t/more", "double")))
     install(engine, replace(facility, tables=(grown, TABLES[1])))
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
     assert "more" in table.schema().column_names
     rows = table.scan(selected_fields=("an_int", "more")).to_arrow()
     assert (rows.num_rows, rows["more"].null_count) == (2015, 2015)
     # one that Iceberg does not widen to
     sql.execute("drop view log.every_type cascade; alter table weeks.every_type alter a_smallint type text")
-    assert [*publish(engine, conninfo)] == []
+    assert [*publish(conninfo)] == []
     rows = catalog(conninfo, where).load_table((NAMESPACE, "every_type")).scan().to_arrow()
     assert (rows["a_smallint"].null_count, rows["a_smallint_2"].null_count) == (0, 2015)
 
@@ -195,7 +192,7 @@ def test_added_and_changed_columns(
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_killed_at_every_step(
-    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, sql: psycopg.Connection, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Publishing dies before each of its steps, at first without tables, then with a replaced file."""
     steps: list[tuple[object, str]] = [(Session, "commit"), (PyArrowFile, "create"), (Folder, "delete")]
@@ -207,7 +204,7 @@ def test_killed_at_every_step(
         number[0] += 1
         deaths.left = number[0]
         try:
-            [*publish(engine, conninfo)]
+            [*publish(conninfo)]
         except KeyboardInterrupt:
             return True
         finally:
@@ -228,7 +225,7 @@ def test_killed_at_every_step(
         late += 1
         insert(sql, BEGIN + timedelta(days=2, seconds=late), 1)
         monkeypatch.setattr(archiving, "_publish", lambda *_: iter(()))
-        [*archive(engine, conninfo, NOW)]
+        [*archive(conninfo, NOW)]
         states = [in_table(conninfo, where), in_manifest(sql, where)]
         dies = killed()
         assert in_table(conninfo, where) in states
@@ -238,7 +235,7 @@ def test_killed_at_every_step(
     assert late > 15
     same(conninfo, sql, where)
     # nothing is left of rounds that died
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     named = {file for file, _ in Folder(where).names() if file.startswith(METADATA)}
     table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
     (snapshot,) = table.snapshots()
@@ -263,9 +260,7 @@ def in_table(conninfo: str, where: str) -> set[str]:
 
 
 @pytest.mark.parametrize("damage", ["gone", "short", "footer"])
-def test_a_damaged_file_is_named(
-    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str, damage: str
-) -> None:
+def test_a_damaged_file_is_named(conninfo: str, sql: psycopg.Connection, where: str, damage: str) -> None:
     folder, name = Folder(where), "every_type/2026w19.parquet"
     with folder.opened(name) as stream:
         content = bytearray(stream.read())
@@ -274,26 +269,25 @@ def test_a_damaged_file_is_named(
         content[-200] ^= 1
         with folder.created(name) as stream:
             stream.write(bytes(content[:-100] if damage == "short" else content))
-    (line,) = publish(engine, conninfo)
+    (line,) = publish(conninfo)
     assert line.startswith("log.every_type is not published: ")
     assert name in line
 
 
 @pytest.mark.long
 def test_another_database_with_the_folder_is_refused(
-    engine: sa.Engine,
     conninfo: str,
     sql: psycopg.Connection,
     where: str,
     prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
 ) -> None:
-    [*publish(engine, conninfo)]
+    [*publish(conninfo)]
     there = in_table(conninfo, where)
     with prepared_databases() as url:
         other = sa.create_engine(url)
         install(other, Facility("test", "UTC", TABLES, history=History(Retention(2, "week"), where)))
         with pytest.raises(NotOurs, match="it belongs to another database"):
-            [*publish(other, conninfo_of(url))]
+            [*publish(conninfo_of(url))]
         other.dispose()
     assert in_table(conninfo, where) == there
     same(conninfo, sql, where)

@@ -80,13 +80,12 @@ def new(engine: sa.Engine, conninfo: str, folder: Path) -> Iterator[psycopg.Conn
 
 
 def move(
-    engine: sa.Engine,
     conninfo: str,
     source: Source,
     described: Description = PLAIN,
     existing: Existing = Existing.REFUSE,
 ) -> list[Moved]:
-    return [*Migration(engine, conninfo, "every_type", source, described, existing=existing, now=NOW).run()]
+    return [*Migration(conninfo, "every_type", source, described, existing=existing, now=NOW).run()]
 
 
 def stored(conninfo: str) -> pa.Table:
@@ -107,16 +106,14 @@ def shaped(source: Source, schema: pa.Schema) -> list[pa.RecordBatch]:
     return [*Incoming(schema, {}, 10, PLAIN).batches(came, None, NOW)]
 
 
-def test_parquet_becomes_weeks(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, folder: Path, tmp_path: Path
-) -> None:
+def test_parquet_becomes_weeks(conninfo: str, new: psycopg.Connection, folder: Path, tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "old.parquet", row_group_size=300)
     source = ParquetFiles(tmp_path / "old.parquet", Description())
-    moved = move(engine, conninfo, source)
+    moved = move(conninfo, source)
     assert [f"{each.week.start:%m-%d}" for each in moved] == ["03-02", "03-09", "03-16", "03-23"]
     assert sum(each.rows for each in moved) == ROWS
     assert plain(stored(conninfo)) == plain(table())
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         weeks = manifest(connection)
         (done,) = progress(connection)
     assert [week.file for week in weeks] == [f"every_type/2026w{week}.parquet" for week in range(10, 14)]
@@ -126,14 +123,14 @@ def test_parquet_becomes_weeks(
     assert new.execute("select count(*) from weeks.every_type").fetchone() == (0,)
     assert not [*(folder / "every_type" / "_coming").iterdir()]
     # nothing remains to be done
-    assert move(engine, conninfo, source) == []
+    assert move(conninfo, source) == []
 
 
 def test_summaries_are_made_during_the_migration(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
+    conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
     pq.write_table(table(), tmp_path / "old.parquet", row_group_size=77)
-    move(engine, conninfo, ParquetFiles(tmp_path / "old.parquet", Description()))
+    move(conninfo, ParquetFiles(tmp_path / "old.parquet", Description()))
     query = (
         "select level, column_name, begins, n, min, max, mean, first, last, squares, nans, nulls"
         " from summary.every_type order by 1, 2, 3"
@@ -149,7 +146,7 @@ def test_summaries_are_made_during_the_migration(
     for one, other in zip(made, again, strict=True):
         for mine, theirs in zip(one[3:], other[3:], strict=True):
             assert str(mine) == str(theirs) or mine == pytest.approx(theirs, nan_ok=True), one[:3]
-    assert [*problems_of(new, engine)] == []
+    assert [*problems_of(new)] == []
 
 
 _KILLED = """
@@ -160,7 +157,6 @@ from ringlog.history.archive import folder
 from ringlog.history.migration import migrating as migration, week
 from ringlog.history.incoming import Description
 from ringlog.history.sources.parquet_files import ParquetFiles
-from ringlog.schema.session import engine
 
 conninfo, file, now, where, step = sys.argv[1:]
 place = {"rename": folder.Folder, "enter_spans": week}.get(where, migration)
@@ -174,13 +170,13 @@ def killed(*values, **more):
 setattr(place, where, killed)
 source = ParquetFiles(Path(file), Description())
 moment = datetime.fromisoformat(now)
-run = migration.Migration(engine(conninfo), conninfo, "every_type", source, Description(), now=moment).run()
+run = migration.Migration(conninfo, "every_type", source, Description(), now=moment).run()
 print(*run)
 """
 
 
 def test_a_kill_at_any_step_loses_and_repeats_nothing(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, folder: Path, tmp_path: Path
+    conninfo: str, new: psycopg.Connection, folder: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "old.parquet"
     pq.write_table(table(), file, row_group_size=300)
@@ -188,34 +184,32 @@ def test_a_kill_at_any_step_loses_and_repeats_nothing(
     for step in steps:
         killed = run(sys.executable, "-c", _KILLED, conninfo, file, NOW.isoformat(), *step.split())
         assert killed.returncode == -signal.SIGKILL, killed.stderr
-    moved = move(engine, conninfo, ParquetFiles(file, Description()))
+    moved = move(conninfo, ParquetFiles(file, Description()))
     assert sum(each.rows for each in moved) == ROWS
     assert plain(stored(conninfo)) == plain(table())
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         (done,) = progress(connection)
         weeks = manifest(connection)
     assert done.rows == ROWS
     # housekeeping deletes the files that the killed runs have left
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     left = {str(path.relative_to(folder)) for path in folder.rglob("*.parquet*")}
     assert left == {week.file for week in weeks}
 
 
-def test_a_killed_run_is_continued(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_a_killed_run_is_continued(conninfo: str, new: psycopg.Connection, tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "old.parquet", row_group_size=300)
     source = ParquetFiles(tmp_path / "old.parquet", Description())
-    first = Migration(engine, conninfo, "every_type", source, Description(), now=NOW).run()
+    first = Migration(conninfo, "every_type", source, Description(), now=NOW).run()
     assert next(first).week.start == datetime(2026, 3, 2, tzinfo=UTC)
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         (half,) = progress(connection)
     assert half.reached == datetime(2026, 3, 9, tzinfo=UTC)
     assert half.ends(NOW) is not None
     with pytest.raises(MigrationError, match="another process moves old rows of every_type"):
-        move(engine, conninfo, source)
+        move(conninfo, source)
     first.close()
-    assert [f"{each.week.start:%m-%d}" for each in move(engine, conninfo, source)] == [
+    assert [f"{each.week.start:%m-%d}" for each in move(conninfo, source)] == [
         "03-09",
         "03-16",
         "03-23",
@@ -224,22 +218,22 @@ def test_a_killed_run_is_continued(
 
 
 def test_a_week_of_the_archive_is_refused_or_merged(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
+    conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
     rows = table()
     even = pa.array([n % 2 == 0 or n % 50 == 1 for n in range(ROWS)])
     changed = rows.set_column(4, "an_int", pa.array([-n if n == 51 else n for n in range(ROWS)], pa.int32()))
     pq.write_table(rows.filter(even), tmp_path / "first.parquet", row_group_size=300)
     pq.write_table(changed.filter(pa.array([n % 2 == 1 for n in range(ROWS)])), tmp_path / "second.parquet")
-    move(engine, conninfo, ParquetFiles(tmp_path / "first.parquet", Description()))
+    move(conninfo, ParquetFiles(tmp_path / "first.parquet", Description()))
     second = ParquetFiles(tmp_path / "second.parquet", Description())
     with pytest.raises(MigrationError, match="the archive has 253 rows of the week of 2026-03-02 already"):
-        move(engine, conninfo, second)
-    moved = move(engine, conninfo, second, existing=Existing.MERGE)
+        move(conninfo, second)
+    moved = move(conninfo, second, existing=Existing.MERGE)
     assert sum(each.conflicting for each in moved) == 1
     assert sum(each.repeated for each in moved) == len(range(1, ROWS, 50)) - 1
     assert plain(stored(conninfo)) == plain(rows)
-    assert [*problems_of(new, engine)] == []
+    assert [*problems_of(new)] == []
     found = new.execute(
         "select sum(each) from summary.every_type, unnest(n) as each"
         " where level = 3600 and column_name = 'an_int'"
@@ -248,24 +242,22 @@ def test_a_week_of_the_archive_is_refused_or_merged(
 
 
 def test_late_and_new_rows_during_the_migration(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
+    conninfo: str, new: psycopg.Connection, tmp_path: Path
 ) -> None:
     """A row of an old week sent by a writer is merged into the week's file."""
     pq.write_table(table(), tmp_path / "old.parquet")
     put = "select ringlog.put_every_type(row (2, %s, 1, 1, 1, 1, 1, true, 'x')::online.every_type)"
     new.execute(put, [BEGIN + timedelta(minutes=5)])
     new.execute(put, [NOW - timedelta(days=1)])
-    move(engine, conninfo, ParquetFiles(tmp_path / "old.parquet", Description()))
+    move(conninfo, ParquetFiles(tmp_path / "old.parquet", Description()))
     assert stored(conninfo).num_rows == ROWS + 2
-    assert any(line.startswith("merged 1 late rows") for line in archive(engine, conninfo, NOW, pauses=0))
+    assert any(line.startswith("merged 1 late rows") for line in archive(conninfo, NOW, pauses=0))
     assert stored(conninfo).num_rows == ROWS + 2
     summarise(conninfo, NOW, enough=1)
-    assert [*problems_of(new, engine)] == []
+    assert [*problems_of(new)] == []
 
 
-def test_csv_with_zones_and_seven_digits(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_csv_with_zones_and_seven_digits(conninfo: str, new: psycopg.Connection, tmp_path: Path) -> None:
     """Times of a zone with summer time, as written by SQL Server's datetime2."""
     tokyo = "Asia/Tokyo"
     rows = table()
@@ -285,12 +277,9 @@ def test_csv_with_zones_and_seven_digits(
         )
     described = Description("stamp", "nr", tokyo, columns={"a_real": "A"})
     with pytest.raises(IncomingError, match="more than six digits of a second"):
-        move(engine, conninfo, CsvFiles(tmp_path / "csv", described), described)
+        move(conninfo, CsvFiles(tmp_path / "csv", described), described)
     described = replace(described, digits="round")
-    assert (
-        sum(each.rows for each in move(engine, conninfo, CsvFiles(tmp_path / "csv", described), described))
-        == ROWS
-    )
+    assert sum(each.rows for each in move(conninfo, CsvFiles(tmp_path / "csv", described), described)) == ROWS
     assert plain(stored(conninfo)) == plain(plain_rows)
 
 
@@ -304,7 +293,7 @@ def test_a_number_beyond_the_range_of_reals_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_query_of_postgresql(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, empty_database_url: sa.URL, tmp_path: Path
+    conninfo: str, new: psycopg.Connection, empty_database_url: sa.URL, tmp_path: Path
 ) -> None:
     rows = table()
     there = conninfo_of(empty_database_url)
@@ -319,7 +308,7 @@ def test_a_query_of_postgresql(
                 copy.write_row([*row.values()])
     described = Description("at", "nr")
     source = PostgresRows(there, "select * from history where an_int >= 0;", described)
-    moved = move(engine, conninfo, source, described)
+    moved = move(conninfo, source, described)
     assert sum(each.rows for each in moved) == ROWS
     assert moved[-1].fraction == 1
     assert plain(stored(conninfo)) == plain(rows)
@@ -358,7 +347,6 @@ def test_a_query_of_postgresql(
     ],
 )
 def test_rows_that_do_not_fit_are_refused(
-    engine: sa.Engine,
     conninfo: str,
     new: psycopg.Connection,
     tmp_path: Path,
@@ -368,14 +356,12 @@ def test_rows_that_do_not_fit_are_refused(
 ) -> None:
     pq.write_table(change(table(2)), tmp_path / "old.parquet")
     with pytest.raises(IncomingError, match=words):
-        move(engine, conninfo, ParquetFiles(tmp_path / "old.parquet", described), described)
-    with engine.connect() as connection:
+        move(conninfo, ParquetFiles(tmp_path / "old.parquet", described), described)
+    with psycopg.connect(conninfo) as connection:
         assert manifest(connection) == []
 
 
-def test_rows_without_time_or_seq_no(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_rows_without_time_or_seq_no(conninfo: str, new: psycopg.Connection, tmp_path: Path) -> None:
     rows = table(30)
     some = pa.array(
         [None if n % 10 == 3 else moment for n, moment in enumerate(rows["time"].to_pylist())],
@@ -383,12 +369,12 @@ def test_rows_without_time_or_seq_no(
     )
     pq.write_table(rows.set_column(1, "time", some).drop_columns("seq_no"), tmp_path / "old.parquet")
     source = ParquetFiles(tmp_path / "old.parquet", Description())
-    migration = Migration(engine, conninfo, "every_type", source, Description(), now=NOW)
+    migration = Migration(conninfo, "every_type", source, Description(), now=NOW)
     [*migration.run()]
     assert migration.left_out == {"without a time": 3, "repeated": 0}
     found = stored(conninfo)
     assert found["seq_no"].to_pylist() == [n % 10 + 1 for n in range(27)]
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         assert [each.left_out for each in progress(connection)] == [3]
 
 

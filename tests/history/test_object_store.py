@@ -40,13 +40,13 @@ def test_weeks_in_an_object_store(
         )
         maintain(engine, NOW)
         before = all_rows()
-        assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 3
+        assert len([*archive(conninfo, NOW, pauses=0)]) == 3
         assert all_rows() == before
         assert connection.execute("select count(*) < 200 from weeks.magnets").fetchone() == (True,)
         # a late row causes another object
         late = BEGIN + timedelta(minutes=1)
         connection.execute("select ringlog.put_magnets(row (2, %s, 7)::online.magnets)", [late])
-        assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 1
+        assert len([*archive(conninfo, NOW, pauses=0)]) == 1
         assert len(all_rows()) == len(before) + 1
         folder = Folder(bucket)
         assert sorted(name for name, _ in folder.names()) == [
@@ -57,10 +57,10 @@ def test_weeks_in_an_object_store(
             "manifest.json",
             "ringlog.json",
         ]
-        assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) == 3
+        assert len([*recall(conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) == 3
         assert connection.execute("select count(*) from weeks.magnets").fetchone() == (len(before) + 1,)
-    with engine.begin() as administrator:
-        weeks = manifest(administrator)
+    with psycopg.connect(conninfo) as connection:
+        weeks = manifest(connection)
     for week in weeks:
         verify(folder, week)
     store.check_keys()

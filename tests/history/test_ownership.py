@@ -70,16 +70,13 @@ class Site:
                 connection.execute(statement.encode())
 
     def archive(self) -> list[str]:
-        with self.engine() as engine:
-            return [*archive(engine, self.conninfo, NOW, pauses=0)]
+        return [*archive(self.conninfo, NOW, pauses=0)]
 
     def adopt(self) -> list[str]:
-        with self.engine() as engine:
-            return [*adopt(engine)]
+        return [*adopt(self.conninfo)]
 
     def unknown(self) -> list[str]:
-        with self.engine() as engine:
-            return unknown_files(engine)
+        return unknown_files(self.conninfo)
 
     def late(self, minutes: int) -> None:
         moment = BEGIN + timedelta(minutes=minutes)
@@ -93,7 +90,7 @@ class Site:
         return weeks_in(dict(Folder(self.where).names()))
 
     def intact(self) -> bool:
-        with self.engine() as engine, engine.begin() as connection:
+        with psycopg.connect(self.conninfo) as connection:
             return not [*damages(Folder(self.where), manifest(connection))]
 
 
@@ -122,12 +119,12 @@ def test_a_check_while_a_round_claims_the_folder_succeeds(
 ) -> None:
     """`ringlog archive status` and `ringlog doctor` may run at any moment."""
     read = ownership._Identity.of
-    with site.engine() as engine, engine.begin() as connection, monkeypatch.context() as patched:
+    with psycopg.connect(site.conninfo) as connection, monkeypatch.context() as patched:
 
         def claimed_meanwhile(folder: Folder) -> object:
             patched.undo()
             found = None if before else read(folder)
-            claim(engine, folder)
+            claim(site.conninfo, folder)
             return read(folder) if before else found
 
         patched.setattr(ownership._Identity, "of", claimed_meanwhile)

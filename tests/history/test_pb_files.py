@@ -146,14 +146,13 @@ def numbers(connection: psycopg.Connection, table: str) -> dict[str, int]:
 
 
 def move(
-    engine: sa.Engine,
     conninfo: str,
     table: str,
     source: PbSamples | PbRows,
     existing: Existing = Existing.REFUSE,
 ) -> list[Moved]:
     described = getattr(source, "described", PLAIN)
-    return [*Migration(engine, conninfo, table, source, described, existing=existing, now=NOW).run()]
+    return [*Migration(conninfo, table, source, described, existing=existing, now=NOW).run()]
 
 
 def stored(conninfo: str, name: str) -> list[Sample]:
@@ -175,10 +174,10 @@ SIGNALS = {"SR:I1": "SR:I1", "gap": "SR:V-1", "SR:Gate": "SR:Gate"}
 """PVs by their signals"""
 
 
-def test_samples_become_weeks(engine: sa.Engine, conninfo: str, new: psycopg.Connection, tree: Path) -> None:
+def test_samples_become_weeks(conninfo: str, new: psycopg.Connection, tree: Path) -> None:
     source = PbSamples(tree, PLAIN, numbers(new, "pvs"))
     assert source.unknown == ["SR:Name", "SR:Spare"]
-    moved = move(engine, conninfo, "pvs", source)
+    moved = move(conninfo, "pvs", source)
     assert [f"{each.week.start:%m-%d}" for each in moved] == ["12-22", "12-29", "01-05", "01-12", "01-19"]
     assert sum(each.rows for each in moved) == sum(each.values for each in moved) == 3 * COUNT
     for name, pv in SIGNALS.items():
@@ -192,14 +191,14 @@ def test_samples_become_weeks(engine: sa.Engine, conninfo: str, new: psycopg.Con
     ((text,),) = newest.fetchall()
     assert f"{datetime.fromtimestamp(time // 10**9, UTC):%Y-%m-%d %H:%M:%S}" in text
     assert f",{value}," in text
-    assert move(engine, conninfo, "pvs", source) == []
+    assert move(conninfo, "pvs", source) == []
     summarise(conninfo, NOW, enough=1)
-    assert [*problems_of(new, engine)] == []
+    assert [*problems_of(new)] == []
     query = "select sum(each) from summary.pvs, unnest(n) as each where level = 3600 and column_name = %s"
     finite = sum(value == value for _, value, *_ in samples_of("SR:I1"))
     assert new.execute(query, [str(numbers(new, "pvs")["SR:I1"])]).fetchone() == (finite,)
     source = PbSamples(tree, PLAIN, numbers(new, "names"))
-    assert sum(each.rows for each in move(engine, conninfo, "names", source)) == COUNT
+    assert sum(each.rows for each in move(conninfo, "names", source)) == COUNT
     assert stored(conninfo, "SR:Name") == samples_of("SR:Name")
 
 
@@ -210,7 +209,6 @@ from pathlib import Path
 from ringlog.history.migration import migrating as migration
 from ringlog.history.incoming import Description
 from ringlog.history.sources.pb_files import PbSamples
-from ringlog.schema.session import engine
 
 conninfo, folder, now, step, calls, *numbers = sys.argv[1:]
 found, left = getattr(migration, step), [None] * int(calls)
@@ -226,43 +224,39 @@ setattr(migration, step, killed)
 pvs = dict(zip(numbers[::2], map(int, numbers[1::2])))
 source = PbSamples(Path(folder), Description(), pvs)
 moment = datetime.fromisoformat(now)
-print(*migration.Migration(engine(conninfo), conninfo, "pvs", source, Description(), now=moment).run())
+print(*migration.Migration(conninfo, "pvs", source, Description(), now=moment).run())
 """
 
 
-def test_kills_lose_and_repeat_nothing(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tree: Path
-) -> None:
+def test_kills_lose_and_repeat_nothing(conninfo: str, new: psycopg.Connection, tree: Path) -> None:
     pvs = [str(each) for pair in numbers(new, "pvs").items() for each in pair]
     for step, calls in (("note", 1), ("tried", 2), ("tried", 1), ("note", 2)):
         words = (conninfo, str(tree), NOW.isoformat(), step, str(calls), *pvs)
         killed = run(sys.executable, "-c", _KILLED, *words)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
-    moved = move(engine, conninfo, "pvs", PbSamples(tree, PLAIN, numbers(new, "pvs")))
+    moved = move(conninfo, "pvs", PbSamples(tree, PLAIN, numbers(new, "pvs")))
     assert [f"{each.week.start:%m-%d}" for each in moved] == ["01-05", "01-12", "01-19"]
     for name, pv in SIGNALS.items():
         assert plain(stored(conninfo, name)) == plain(samples_of(pv)), name
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         (done,) = progress(connection)
     assert (done.rows, done.is_done, done.fraction) == (3 * COUNT, True, 1)
 
 
-def test_further_pvs_are_merged(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tree: Path, tmp_path: Path
-) -> None:
+def test_further_pvs_are_merged(conninfo: str, new: psycopg.Connection, tree: Path, tmp_path: Path) -> None:
     """Signals added later are merged into the existing weeks, and so is a late sample."""
     every = numbers(new, "pvs")
     first = {name: number for name, number in every.items() if name != "SR:V-1"}
-    move(engine, conninfo, "pvs", PbSamples(tree, PLAIN, first))
+    move(conninfo, "pvs", PbSamples(tree, PLAIN, first))
     (time, *_), *_ = samples_of("SR:Gate")
     new.execute(
         "select ringlog.put_pvs_batch(array[%s], array[%s], array[7.5])", [every["SR:Gate"], time + 1]
     )
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     source = PbSamples(tree, PLAIN, every)
     with pytest.raises(MigrationError, match=r"the archive has .* rows of the week of 2025-12-22 already"):
-        move(engine, conninfo, "pvs", source)
-    moved = move(engine, conninfo, "pvs", source, Existing.MERGE)
+        move(conninfo, "pvs", source)
+    moved = move(conninfo, "pvs", source, Existing.MERGE)
     assert sum(each.repeated for each in moved) == 2 * COUNT
     assert sum(each.conflicting for each in moved) == 0
     late = {"SR:Gate": [(time + 1, 7.5, 0, 0)]}
@@ -272,9 +266,7 @@ def test_further_pvs_are_merged(
         )
 
 
-def test_rows_have_the_samples_of_one_time(
-    engine: sa.Engine, conninfo: str, new: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_rows_have_the_samples_of_one_time(conninfo: str, new: psycopg.Connection, tmp_path: Path) -> None:
     """A column is a PV, its alarm or a field; times of a single PV have null for the others."""
     at = nanoseconds(BEGIN)
     current = [(at + number * 10**9, number / 4, number % 3, 0) for number in range(100)]
@@ -283,7 +275,7 @@ def test_rows_have_the_samples_of_one_time(
     write(tmp_path / "pb", "SR:Gate", gate, "%Y", 3)
     described = Description(columns={"current": "SR:Spare", "gate": "SR:Gate", "alarm": "SR:Spare.SEVR"})
     source = PbRows(tmp_path / "pb", described)
-    move(engine, conninfo, "ring", source)
+    move(conninfo, "ring", source)
     found = pa.Table.from_batches(read(conninfo, "ring", ["current", "gate", "alarm"])).to_pylist()
     expected = {time: {"current": value, "gate": None, "alarm": alarm} for time, value, alarm, _ in current}
     for time, value, *_ in gate:

@@ -153,7 +153,7 @@ def test_trends_and_statistics_are_those_of_the_samples(plant: Plant) -> None:
     severities = "select time, max, last from day.vac where column_name = %s order by max desc, time limit 1"
     # hours 97 to 99 have the severities 2, 3 and 1
     assert plant.rows(severities, f"{number}.severity") == [(BEGIN + timedelta(days=4), 3.0, 0.0)]
-    assert [*problems_of(plant.connection, plant.engine)] == []
+    assert [*problems_of(plant.connection)] == []
 
 
 def test_answers_are_read_from_summaries(plant: Plant) -> None:
@@ -176,7 +176,7 @@ def test_late_samples_correct_the_summaries_of_their_signal(plant: Plant) -> Non
     assert plant.rows(marks) == []
     plant.compare()
     assert plant.rows("select min from ringlog.get_statistics('rare', %s, %s)", BEGIN, NOW) == [(-100.0,)]
-    assert [*problems_of(plant.connection, plant.engine)] == []
+    assert [*problems_of(plant.connection)] == []
     # again, which changes nothing
     plant.put("rare", {at: -100.0})
     plant.summarise()
@@ -215,10 +215,10 @@ def test_archived_weeks(plant: Plant) -> None:
     figures = f"select {FIGURES} from ringlog.get_statistics(%s, %s, %s)"
     merge(plant.engine)
     # not before they are summarised
-    assert [*archive(plant.engine, plant.conninfo, NOW)] == []
+    assert [*archive(plant.conninfo, NOW)] == []
     plant.summarise()
     before = {signal: plant.same(figures, signal, BEGIN, NOW) for signal in SIGNALS}
-    assert len([*archive(plant.engine, plant.conninfo, NOW)]) == 4
+    assert len([*archive(plant.conninfo, NOW)]) == 4
     # the archive server does not run: only summaries have these
     for signal in SIGNALS:
         assert plant.rows(figures, signal, BEGIN, NOW) == before[signal]
@@ -236,7 +236,7 @@ def test_archived_weeks(plant: Plant) -> None:
         severities = "select max, last from day.vac where column_name = %s and time = %s"
         number = f"{plant.number('alarmed')}.severity"
         assert plant.rows(severities, number, BEGIN + timedelta(days=1)) == [(3.0, 0.0)]
-        assert [*archive(plant.engine, plant.conninfo, NOW)] == merged
+        assert [*archive(plant.conninfo, NOW)] == merged
         with plant.connection.transaction():
             plant.connection.execute("insert into ringlog.summary_mark values ('vac', %s)", [BEGIN])
             plant.connection.execute(
@@ -244,10 +244,10 @@ def test_archived_weeks(plant: Plant) -> None:
             )
     week = [*summarise_again(plant.conninfo, "vac", BEGIN, BEGIN + timedelta(weeks=1), NOW)]
     assert week == [(BEGIN, 504 + 3 + 168 + 2)]
-    [*recall(plant.engine, plant.conninfo, "vac", BEGIN, NOW, timedelta(days=7))]
+    [*recall(plant.conninfo, "vac", BEGIN, NOW, timedelta(days=7))]
     plant.summarise()
     plant.compare()
-    assert [*problems_of(plant.connection, plant.engine)] == []
+    assert [*problems_of(plant.connection)] == []
 
 
 @pytest.mark.long
@@ -275,7 +275,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
             plant.compare()
         plant.summarise()
         plant.compare()
-    assert [*problems_of(plant.connection, plant.engine)] == []
+    assert [*problems_of(plant.connection)] == []
 
 
 def test_summaries_remain_after_the_retention_of_samples(plant: Plant) -> None:

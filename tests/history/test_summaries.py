@@ -120,7 +120,7 @@ def test_a_row_past_retention_leaves_the_summaries_of_expired_rows(
     put(magnets, BEGIN + timedelta(seconds=16), 1e9)
     summarise(conninfo, later)
     assert {level: summaries_of(magnets, level, "current") for level in SCHEMAS} == before
-    assert [*problems_of(magnets, engine)] == []
+    assert [*problems_of(magnets)] == []
 
 
 def figures_of_rows(

@@ -140,7 +140,7 @@ def test_times_of_clocks_that_were_never_set(
             assert found.fetchall() == [(5, 0.0, 4.0)]
             found = magnets.execute(trend, [never[1], never[3], points])
             assert found.fetchall() == [(1, 1.0, 1.0)]
-        assert [*problems_of(magnets, engine)] == []
+        assert [*problems_of(magnets)] == []
         # all of it again, from that week of 1970 on
         magnets.execute("truncate summary.magnets")
         magnets.execute("update ringlog.summarised set until = null")

@@ -257,10 +257,12 @@ def test_infinities_and_values_without_a_square(scope: Scope) -> None:
         ]
 
 
-def test_weeks_in_the_archive(scope: Scope, engine: sa.Engine) -> None:
+def test_weeks_in_the_archive(
+    scope: Scope,
+) -> None:
     scope.connection.execute("select ringlog.make_week('scope', '2026-03-02')")
     summarise(scope.conninfo, MADE + timedelta(days=7), enough=1)
-    done = [*archive(engine, scope.conninfo, BEGIN + timedelta(days=30), pauses=0)]
+    done = [*archive(scope.conninfo, BEGIN + timedelta(days=30), pauses=0)]
     assert any("archived log.scope_2026w10" in line for line in done)
     assert scope.connection.execute("select count(*) from weeks.scope").fetchone() == (0,)
     begin = BEGIN - (BEGIN - EPOCH) % timedelta(minutes=30)

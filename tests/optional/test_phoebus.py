@@ -184,7 +184,7 @@ def reading(classes: str, url: sa.URL, folder: Path) -> Iterator[Phoebus]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
         fill(connection)
         maintain(engine, NOW)
-    assert len([*archive(engine, conninfo, NOW, pauses=0)]) > 3
+    assert len([*archive(conninfo, NOW, pauses=0)]) > 3
     engine.dispose()
     served = settings("127.0.0.1", free_port(), conninfo, role="daq_reader")
     with Web(served).running() as web:

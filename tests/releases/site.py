@@ -128,7 +128,7 @@ def _fill(server: RunningServer, given: dict[str, str]) -> None:
     assert maintained.returncode == 0, maintained.stderr
     merge(engine(server.dsn))
     summarise(server.dsn, enough=1)
-    [*archive(engine(server.dsn), server.dsn, pauses=0)]
+    [*archive(server.dsn, pauses=0)]
     with psycopg.connect(server.dsn) as admin:
         archived = admin.execute("select table_name from ringlog.cold_week group by 1 order by 1").fetchall()
         assert archived == [("magnets",), ("vac",)]

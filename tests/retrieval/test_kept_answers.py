@@ -264,7 +264,7 @@ def archived(database_url: sa.URL, temporary_directory: Path) -> Iterator[tuple[
             [WEEK, 4 * ROWS_OF_A_WEEK - 1],
         )
         maintain(engine, LATER)
-    assert len([*archive(engine, conninfo, LATER, pauses=0)]) == 3
+    assert len([*archive(conninfo, LATER, pauses=0)]) == 3
     engine.dispose()
     served = settings("127.0.0.1", free_port(), conninfo, role="daq_reader")
     with (

@@ -159,7 +159,7 @@ def test_weeks_are_restored(engine: sa.Engine, magnets: psycopg.Connection) -> N
     put(magnets, before[0] + HOUR, 7.0)
     more = Column("more", "magnets/more", "real")
     install(engine, facility(30, more))
-    lines = [*restore(engine, "magnets", monday - 2 * WEEK, monday + WEEK)]
+    lines = [*restore(magnets.info.dsn, "magnets", monday - 2 * WEEK, monday + WEEK)]
     assert [line.split(",")[0] for line in lines] == [
         f"restored log.{Week(monday + n * WEEK).partition('magnets')}" for n in (-2, -1, 0)
     ]
@@ -173,7 +173,7 @@ def test_weeks_are_restored(engine: sa.Engine, magnets: psycopg.Connection) -> N
     # the weeks after these are still set aside
     assert magnets.execute("select until from ringlog.dropped").fetchone() == (monday + 3 * WEEK,)
     assert maintain(engine, later).set_aside == ()
-    assert [*restore(engine, "magnets", monday - 2 * WEEK, monday + WEEK)] == []
+    assert [*restore(magnets.info.dsn, "magnets", monday - 2 * WEEK, monday + WEEK)] == []
 
 
 def test_a_week_past_retention_is_not_restored(engine: sa.Engine, magnets: psycopg.Connection) -> None:
@@ -182,4 +182,4 @@ def test_a_week_past_retention_is_not_restored(engine: sa.Engine, magnets: psyco
     magnets.execute("select ringlog.make_week('magnets', %s, %s)", [monday, monday])
     assert maintain(engine).set_aside == (Week(monday).partition("magnets"),)
     with pytest.raises(PastRetention, match=r"past the retention of magnets \(3 weeks\)"):
-        [*restore(engine, "magnets", monday, monday + WEEK)]
+        [*restore(magnets.info.dsn, "magnets", monday, monday + WEEK)]

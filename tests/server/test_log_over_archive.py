@@ -69,7 +69,7 @@ def test_every_client_counts_each_row_once(data: Path, seed: int) -> None:
             psycopg.connect(server.dsn, autocommit=True) as admin,
         ):
             # the server may have archived some
-            [*archive(engine(server.dsn), server.dsn, pauses=0)]
+            [*archive(server.dsn, pauses=0)]
             assert admin.execute("select count(*) from ringlog.cold_week").fetchone() == (4,)
             counted(admin.execute(QUERY.format(".")).fetchone)
             spans = "select begins, ends from ringlog.get_spans('slow/n >= 10 and slow/n < 20', %s, %s)"
@@ -238,8 +238,8 @@ def while_weeks_move(
         for _ in range(4):
             begins = begin + timedelta(weeks=random.randrange(3))
             week = (begins, begins + timedelta(weeks=1))
-            among_readers(partial(recall, engine(server.dsn), server.dsn, "slow", *week, timedelta(0)))
-            among_readers(partial(archive, engine(server.dsn), server.dsn, pauses=0))
+            among_readers(partial(recall, server.dsn, "slow", *week, timedelta(0)))
+            among_readers(partial(archive, server.dsn, pauses=0))
     finally:
         done.set()
         for thread in threads:
@@ -388,7 +388,7 @@ def test_every_client_has_the_same_answers(data: Path, tmp_path: Path) -> None:
             assert len(before["csv"]) == len(before["parquet"]) + 1 == 420 + 84 + 1
             # the server may have summarised and archived some
             summarise(server.dsn, enough=1)
-            [*archive(engine(server.dsn), server.dsn, pauses=0)]
+            [*archive(server.dsn, pauses=0)]
             weeks = admin.execute("select count(*), sum(rows) from ringlog.cold_week").fetchone()
             # a week may have begun since
             cold = 3 + (Week.of(datetime.now(UTC)) != Week.of(span.to))

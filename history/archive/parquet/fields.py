@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
+import psycopg
 import pyarrow as pa
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history.archive.manifest import form_of_table
@@ -24,7 +24,7 @@ from ringlog.schema.access.roles import become_owner
 from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.relations.archive_tables import sample_columns
-from ringlog.schema.relations.tiers import archive_field, archived_tables
+from ringlog.schema.relations.tiers import archived_tables
 
 _ID = "PARQUET:field_id"
 """pyarrow's name of a field's id in Parquet"""
@@ -67,12 +67,12 @@ def stored_as(kind: ColumnType) -> pa.DataType:
     return kind.arrow
 
 
-def of_log(connection: sa.Connection, table: str) -> dict[str, pa.Field]:
+def of_log(connection: psycopg.Connection, table: str) -> dict[str, pa.Field]:
     """The fields of a log's next file by column, with their ids. Records new ones, and those whose columns
     are gone. None for a table with a column of a type that no log has."""
     become_owner(connection)
     if table not in archived_tables(connection):
-        connection.execute(archive_field.delete().where(archive_field.c.table_name == table))
+        connection.execute("delete from ringlog.archive_field where table_name = %s", [table])
     fields = Fields(connection, table)
     types = _types(connection, table)
     fields.retire(types)
@@ -83,7 +83,7 @@ def of_log(connection: sa.Connection, table: str) -> dict[str, pa.Field]:
     }
 
 
-def _types(connection: sa.Connection, table: str) -> dict[str, ColumnType | None]:
+def _types(connection: psycopg.Connection, table: str) -> dict[str, ColumnType | None]:
     columns = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
     if form_of_table(connection, table) is SAMPLES:
         columns = sample_columns(columns)
@@ -93,15 +93,15 @@ def _types(connection: sa.Connection, table: str) -> dict[str, ColumnType | None
 class Fields:
     """All fields of a log that files have or had, as they are recorded."""
 
-    def __init__(self, connection: sa.Connection, table: str) -> None:
+    def __init__(self, connection: psycopg.Connection, table: str) -> None:
         self._connection = connection
         self._table = table
-        known = archive_field.c
-        query = sa.select(
-            known.field_id, known.name, known.column_name, known.type, known.is_gone, known.is_by_name
+        query = (
+            "select field_id, name, column_name, type, is_gone, is_by_name from ringlog.archive_field"
+            " where table_name = %s order by field_id"
         )
         self._fields: dict[int, Field] = {}
-        for row in connection.execute(query.where(known.table_name == table).order_by(known.field_id)):
+        for row in connection.execute(query, [table]):
             number, name, column, kind, *marks = row
             of_column = ColumnType.of_postgresql(kind)
             assert of_column is not None
@@ -151,22 +151,18 @@ class Fields:
         return next(name for number in count(2) if (name := f"{column}_{number}") not in taken)
 
     def _record(self, field: Field) -> Field:
-        former = self._fields.get(field.id)
-        if former != field:
+        if self._fields.get(field.id) != field:
             self._fields[field.id] = field
-            values = {
-                "name": field.name,
-                "column_name": field.column,
-                "type": field.type.sql.lower().replace(", ", ","),
-                "is_gone": field.is_gone,
-                "is_by_name": field.is_by_name,
-            }
-            key = {"table_name": self._table, "field_id": field.id}
-            if former is None:
-                self._connection.execute(archive_field.insert().values(**key, **values))
-            else:
-                change = archive_field.update().filter_by(**key)
-                self._connection.execute(change.values(**values))
+            kind = field.type.sql.lower().replace(", ", ",")
+            row = (self._table, field.id, field.name, field.column, kind, field.is_gone, field.is_by_name)
+            self._connection.execute(
+                "insert into ringlog.archive_field"
+                " (table_name, field_id, name, column_name, type, is_gone, is_by_name)"
+                " values (%s, %s, %s, %s, %s, %s, %s) on conflict (table_name, field_id) do update"
+                " set name = excluded.name, column_name = excluded.column_name, type = excluded.type,"
+                " is_gone = excluded.is_gone, is_by_name = excluded.is_by_name",
+                row,
+            )
         return field
 
 

@@ -1,8 +1,8 @@
 insert into ringlog.ledger as kept
   (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-select :table, hour, :spool, 0, -count(*) filter (where refused), 0,
+select %(table)s, hour, %(spool)s, 0, -count(*) filter (where refused), 0,
   count(*) filter (where refused), 0, count(*) filter (where not refused)
-from unnest(cast(:times as timestamptz[]), cast(:refused as boolean[])) as came (at, refused)
+from unnest(%(times)s::timestamptz[], %(refused)s::boolean[]) as came (at, refused)
 cross join lateral date_trunc('hour', came.at, 'UTC') as hour
 group by hour
 on conflict on constraint ledger_pkey do update

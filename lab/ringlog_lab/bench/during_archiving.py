@@ -11,7 +11,6 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, old_week
-from ringlog.schema import session
 from ringlog.schema.layout import OWNER
 from ringlog.schema.relations.partitions import Week
 from ringlog_lab.native_load import TDS74, Load, Stand
@@ -94,12 +93,11 @@ def _archiving(dsn: str) -> Iterator[None]:
     """Archives the week in a thread, like housekeeping, and stops at the end."""
     from ringlog.history.archive.archiving import archive
 
-    at = session.engine(dsn)
     end, failures, done = threading.Event(), list[BaseException](), threading.Event()
 
     def work() -> None:
         try:
-            for _ in archive(at, dsn, stopped=end.is_set):
+            for _ in archive(dsn, stopped=end.is_set):
                 done.set()
                 return
         except Exception as error:
@@ -116,4 +114,3 @@ def _archiving(dsn: str) -> Iterator[None]:
     finally:
         end.set()
         thread.join()
-        at.dispose()

@@ -134,7 +134,7 @@ class Site:
         dsn = self.server.administrator_conninfo
         summarise(dsn, enough=1)
         close(dsn, pauses=0)
-        [*archive(session.engine(dsn), dsn, pauses=0)]
+        [*archive(dsn, pauses=0)]
 
     @contextmanager
     def subjects(self, draw: random.Random) -> Iterator[list[Subject]]:

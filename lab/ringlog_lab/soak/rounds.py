@@ -33,6 +33,6 @@ def midnight(server: Server, moment: datetime) -> list[str]:
         maintain(administrator, now=moment)
         summarise(conninfo, now=moment, enough=1)
         close(conninfo, pauses=0)
-        return [*archive(administrator, conninfo, now=moment, pauses=0)]
+        return [*archive(conninfo, now=moment, pauses=0)]
     finally:
         administrator.dispose()

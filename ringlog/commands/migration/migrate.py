@@ -15,7 +15,6 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import catalogue, session
-from ringlog.schema.session import engine
 from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
@@ -140,15 +139,12 @@ def migrate_history(
             else:
                 source = _source(origin, query, table, described, charset)
             described = getattr(source, "described", described)
-        administrator = engine(server)
-        migration = Migration(
-            administrator, server, table, source, described, existing=Existing(existing), rate=rate
-        )
+        migration = Migration(server, table, source, described, existing=Existing(existing), rate=rate)
         weeks = 0
         for moved in migration.run():
             weeks += 1
             conflicting += moved.conflicting
-            with administrator.connect() as connection:
+            with session.connect(server) as connection:
                 (now,) = (
                     each for each in progress(connection) if (each.table, each.source) == (table, str(source))
                 )
@@ -225,7 +221,7 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
 
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).connect() as connection:
+            with session.connect(server) as connection:
                 for each in progress(connection):
                     line = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
                     if each.left_out:

@@ -9,13 +9,13 @@ from ringlog.commands.options import Data, Dsn, From, Table, To
 from ringlog.errors import UsageError
 from ringlog.history.summaries.summarising import summarise
 from ringlog.nodes.servers import Everywhere, server_of
-from ringlog.schema.session import engine
+from ringlog.schema.session import connect
 from ringlog.server.database import facility_opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import sqlalchemy as sa
+    import psycopg
 
     from ringlog.history.archive.manifest import ColdWeek
 
@@ -37,7 +37,7 @@ def recall_weeks(
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
         recalled = 0
-        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
+        for line in recall(server, table, *bounds, timedelta(days=days)):
             print(line, flush=True)
             recalled += 1
     if not recalled:
@@ -51,12 +51,12 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
 
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).begin() as connection:
+            with connect(server) as connection:
                 _print_archive(settings(connection), manifest(connection))
                 _print_refusal(connection)
 
 
-def _print_refusal(connection: "sa.Connection") -> None:
+def _print_refusal(connection: "psycopg.Connection") -> None:
     """Prints the reason if the server's database may not write its archive."""
     from ringlog.history.archive.ownership import NotOurs, examine
 
@@ -92,19 +92,19 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
     with facility_opened(data, dsn) as conninfo:
         damaged = 0
         for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).begin() as connection:
+            with connect(server) as connection:
                 chosen = settings(connection)
                 weeks = manifest(connection)
             damaged += _print_damages(chosen, weeks)
-            _print_unknown(engine(server))
+            _print_unknown(server)
     if damaged:
         raise typer.Exit(1)
 
 
-def _print_unknown(administrator: "sa.Engine") -> None:
+def _print_unknown(server: str) -> None:
     from ringlog.history.archive.ownership import unknown_files
 
-    for file in unknown_files(administrator):
+    for file in unknown_files(server):
         print(f"{file} was not written by this database, which never deletes it")
 
 
@@ -138,7 +138,7 @@ def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
 
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            for line in adopt(engine(server)):
+            for line in adopt(server):
                 print(line, flush=True)
 
 
@@ -152,7 +152,7 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
     failed = False
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            for line in publish(engine(server), server):
+            for line in publish(server):
                 failed |= " is not published: " in line
                 print(line, flush=True)
     if failed:
@@ -173,7 +173,7 @@ def archive_spark(
         raise UsageError(f"no settings are known for Spark {version}, only for {', '.join(RUNTIMES)}")
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).begin() as connection:
+            with connect(server) as connection:
                 for setting in session_settings(connection, version, url).items():
                     print(*setting)
 
@@ -203,7 +203,7 @@ def _do_round(data: Data, dsn: Dsn, nothing: str, *, rewrites: bool = False) -> 
 
     def lines(server: str) -> "Iterator[str]":
         nonlocal complete
-        complete &= yield from archive(engine(server), server, pauses=0.0, rewrites=rewrites)
+        complete &= yield from archive(server, pauses=0.0, rewrites=rewrites)
 
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import psycopg
-import sqlalchemy as sa
 import typer
 from psycopg import sql
 
@@ -18,7 +17,6 @@ from ringlog.loader.cli import option
 from ringlog.nodes.servers import Everywhere, label
 from ringlog.schema import session
 from ringlog.schema.layout import LOG_TABLES
-from ringlog.schema.session import engine
 from ringlog.server.database import facility_opened
 
 
@@ -55,7 +53,7 @@ def verify(
             if servers.nodes:
                 print(f"{label(name)}:", flush=True)
             with session.connect(server, autocommit=True) as connection:
-                problems = list(problems_of(connection, engine(server)))
+                problems = list(problems_of(connection))
             for problem in problems:
                 print(problem)
             any_problem = any_problem or bool(problems)
@@ -65,7 +63,7 @@ def verify(
     print("no errors were found")
 
 
-def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
+def problems_of(connection: psycopg.Connection) -> Iterator[str]:
     """A line for each defect."""
     tables = connection.execute(
         "select table_name, logged_table.rows, log_nth = 1 and log_period is null from ringlog.every_table"
@@ -87,7 +85,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
     yield from _indexes(connection)
     yield from _checksums(connection)
     print("summaries and archive", flush=True)
-    yield from history.problems_of(connection, administrator)
+    yield from history.problems_of(connection)
 
 
 def _value(connection: psycopg.Connection, query: sql.Composed, *values: object) -> int:

@@ -6,7 +6,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn, From, Table, To
 from ringlog.nodes.servers import Everywhere, server_of
-from ringlog.schema.session import engine
+from ringlog.schema.session import connect
 from ringlog.server.database import facility_opened
 
 weeks_app = typer.Typer(help="Weeks past retention that are set aside.", no_args_is_help=True)
@@ -19,7 +19,7 @@ def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
 
     with facility_opened(data, dsn) as conninfo:
         for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).begin() as connection:
+            with connect(server) as connection:
                 found = weeks_aside(connection)
             for week in found:
                 print(
@@ -38,7 +38,7 @@ def weeks_restore(table: Table, start: From, end: To, data: Data = None, dsn: Ds
     with facility_opened(data, dsn) as conninfo:
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         restored = 0
-        for line in restore(engine(server_of(conninfo, table)), table, *bounds):
+        for line in restore(server_of(conninfo, table), table, *bounds):
             restored += 1
             print(line, flush=True)
     if not restored:

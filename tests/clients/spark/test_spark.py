@@ -53,11 +53,9 @@ def published(engine: sa.Engine, database_url: sa.URL, temporary_directory: Path
         )
         connection.execute("insert into weeks.magnets select * from copied")
         maintain(engine, NOW)
-        lines = [*archive(engine, conninfo, NOW, pauses=0)]
+        lines = [*archive(conninfo, NOW, pauses=0)]
         assert len(lines) == 4, lines
-        assert [*publish(engine, conninfo)] == [
-            "published log.magnets: 4 weeks more, 0 fewer; 4 with 4031 rows"
-        ]
+        assert [*publish(conninfo)] == ["published log.magnets: 4 weeks more, 0 fewer; 4 with 4031 rows"]
         connection.execute("create role spark_reader login password 'spark' in role daq_reader")
     yield conninfo
     with psycopg.connect(conninfo, autocommit=True) as connection:

@@ -75,7 +75,7 @@ def made(prepared_databases: Databases, folder: Path) -> Iterator[sa.URL]:
                 """.replace("%(begin)s", f"timestamptz '{BEGIN.isoformat()}'").replace("%%", "%")
             )
         maintain(engine, NOW)
-        [*archive(engine, conninfo_of(url), NOW)]
+        [*archive(conninfo_of(url), NOW)]
         engine.dispose()
         yield url
 

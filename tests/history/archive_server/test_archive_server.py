@@ -67,7 +67,7 @@ def test_a_log_before_its_first_archived_week(engine: sa.Engine, conninfo: str, 
         assert connection.execute("select a from log.old for update").fetchall() == [(7,)]
         maintain(engine, NOW)
         assert not reading("old")
-        [*archive(engine, conninfo, NOW)]
+        [*archive(conninfo, NOW)]
         assert [reading(table) for table in ("old", "new")] == [True, False]
         assert not install(engine, facility)
         # one more column; both remain so

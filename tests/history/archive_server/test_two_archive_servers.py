@@ -63,7 +63,7 @@ def test_both_read_while_one_writes(
         # the owner replaces a file: the copy still names the former one, which is set aside
         engine = sa.create_engine(url)
         owner.execute("insert into log.every_type (seq_no, time, an_int) values (9, '2026-05-01', 7000)")
-        (line,) = archiving.archive(engine, conninfo_of(url), NOW, pauses=0)
+        (line,) = archiving.archive(conninfo_of(url), NOW, pauses=0)
         engine.dispose()
         assert any("_replaced" in name for name, _ in Folder(str(tmp_path / "archive")).names()), line
         assert one(owner, EVERY) == (ROWS + 1, int(str(before[1])) + 7000, 7000)
@@ -71,7 +71,7 @@ def test_both_read_while_one_writes(
         # and writes nothing there
         mirror = sa.create_engine(copy)
         with pytest.raises(NotOurs):
-            [*archiving.archive(mirror, conninfo_of(copy), NOW, pauses=0)]
+            [*archiving.archive(conninfo_of(copy), NOW, pauses=0)]
         mirror.dispose()
         # one that is killed leaves the other alone
         os.kill(both[0], signal.SIGKILL)

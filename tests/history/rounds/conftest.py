@@ -95,7 +95,7 @@ def cold(
     with copied_databases(online.name) as url:
         set_folder(url, folder)
         engine = sa.create_engine(url)
-        [*archive(engine, conninfo_of(url), NOW)]
+        [*archive(conninfo_of(url), NOW)]
         engine.dispose()
         yield Prepared.of(url, folder)
 
@@ -128,10 +128,10 @@ def table(conninfo: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def archived(cold: Prepared, online: Prepared, folder: Path, engine: sa.Engine) -> Rows:
+def archived(cold: Prepared, online: Prepared, folder: Path, conninfo: str) -> Rows:
     """The old weeks are in the archive: all rows remain unchanged."""
     shutil.copytree(cold.folder, folder)
-    [*adopt(engine)]
+    [*adopt(conninfo)]
     return online.rows
 
 

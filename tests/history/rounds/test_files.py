@@ -39,7 +39,6 @@ from .conftest import BEGIN, NOW, Prepared, Rows, all_rows, archive, in_log, put
 @pytest.mark.long
 @pytest.mark.parametrize("file", ["ringlog.json", "manifest.json", "every_type/2026w12.parquet"])
 def test_a_full_disk(
-    engine: sa.Engine,
     conninfo: str,
     folder: Path,
     online: Prepared,
@@ -60,11 +59,11 @@ def test_a_full_disk(
         patched.setattr(Folder, "created", full)
         for _ in range(2):
             with pytest.raises(OSError, match="No space left"):
-                [*archive(engine, conninfo, NOW, pauses=0)]
+                [*archive(conninfo, NOW, pauses=0)]
             assert all_rows(conninfo) == online.rows
-    [*archive(engine, conninfo, NOW, pauses=0)]
+    [*archive(conninfo, NOW, pauses=0)]
     assert all_rows(conninfo) == online.rows
-    with engine.connect() as connection:
+    with psycopg.connect(conninfo) as connection:
         named = {week.file: week.sha256 for week in manifest(connection)}
     listed = json.loads((folder / "manifest.json").read_text())
     assert {week["file"]: week["sha256"] for week in listed} == named
@@ -74,12 +73,12 @@ def test_a_full_disk(
 
 @pytest.mark.usefixtures("archived")
 def test_an_archive_on_a_missing_disk_is_not_started_again(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+    conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     folder.rename(folder.with_name("away"))
     folder.mkdir()
     with pytest.raises(NotThere, match="is its disk mounted"):
-        [*archive(engine, conninfo, NOW + timedelta(weeks=1))]
+        [*archive(conninfo, NOW + timedelta(weeks=1))]
     assert [*folder.iterdir()] == []
 
 
@@ -135,9 +134,7 @@ def test_a_column_has_the_smaller_encoding(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("archived")
-def test_any_tool_reads_the_files(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
-) -> None:
+def test_any_tool_reads_the_files(conninfo: str, folder: Path, table: psycopg.Connection) -> None:
     whole = pq.read_table(folder / "every_type/2026w10.parquet")
     assert whole.num_rows == 7 * 72
     assert whole["an_int"].to_pylist() == [*range(7 * 72)]
@@ -145,7 +142,7 @@ def test_any_tool_reads_the_files(
 
 
 @pytest.mark.usefixtures("archived")
-def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: psycopg.Connection) -> None:
+def test_reading_a_part_across_tiers(conninfo: str, table: psycopg.Connection) -> None:
     start, end = datetime(2026, 5, 24, 12, tzinfo=UTC), datetime(2026, 5, 25, 12, tzinfo=UTC)
     found = [
         n
@@ -183,7 +180,7 @@ def test_other_summaries_are_also_made_from_the_archive(
         ).fetchall()
 
     before = hours()
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(600, 3600)),))
     install(engine, replace(facility, history=History(Retention(2, "week"), str(folder))))
     summarise(conninfo, NOW, enough=1)
@@ -224,9 +221,7 @@ def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> N
 @pytest.mark.long
 @pytest.mark.usefixtures("archived")
 @pytest.mark.parametrize("damage", ["truncated", "a byte", "gone", "footer", "swapped"])
-def test_damaged_files_are_found(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, damage: str
-) -> None:
+def test_damaged_files_are_found(conninfo: str, folder: Path, table: psycopg.Connection, damage: str) -> None:
     path = folder / "every_type/2026w12.parquet"
     content = bytearray(path.read_bytes())
     if damage == "gone":
@@ -240,7 +235,7 @@ def test_damaged_files_are_found(
         column = pq.ParquetFile(path).metadata.row_group(0).column(3)
         content[column.data_page_offset + column.total_compressed_size - 9] ^= 1
         path.write_bytes(content[:-1000] if damage == "truncated" else content)
-    with engine.begin() as connection:
+    with psycopg.connect(conninfo) as connection:
         weeks = {week.file: week for week in manifest(connection)}
     with pytest.raises(files.Damaged, match="2026w12"):
         verify(Folder(str(folder)), weeks["every_type/2026w12.parquet"])
@@ -251,23 +246,23 @@ def test_damaged_files_are_found(
     with pytest.raises(files.Damaged, match="2026w12"):
         [*read(conninfo, "every_type", ["a_double"], start, start + timedelta(days=7))]
     put(table, weeks["every_type/2026w12.parquet"].begins, 1.0)
-    (line,) = archive(engine, conninfo, NOW)
+    (line,) = archive(conninfo, NOW)
     assert line.startswith("rows that arrived for every_type/2026w12.parquet stay in the log: ")
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (1,)
     with pytest.raises(files.Damaged, match="2026w12"):
-        [*recall(engine, conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
+        [*recall(conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
 
 
 @pytest.mark.usefixtures("archived")
-def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection) -> None:
+def test_verification(conninfo: str, folder: Path, table: psycopg.Connection) -> None:
     put(table, BEGIN + timedelta(days=90), 1.0)  # marked, and not summarised yet
-    assert [*problems_of(table, engine)] == []
+    assert [*problems_of(table)] == []
     (folder / "every_type/2026w12.parquet").write_bytes(b"")
     table.execute("delete from ringlog.summary_mark")
     table.execute(
         "update summary.every_type set n[7] = n[7] + 1 where level = 7200 and column_name = 'an_int'"
     )
-    problems = [*problems_of(table, engine)]
+    problems = [*problems_of(table)]
     assert any(
         "the span of 86400 s at 2026-05-31 00:00:00+0000 has 72 rows, the log 73" in each for each in problems
     )
@@ -278,22 +273,22 @@ def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psy
 
 
 def test_rows_of_a_ring_from_archived_weeks_are_not_reported_missing(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+    conninfo: str, table: psycopg.Connection
 ) -> None:
     put(table, BEGIN + timedelta(days=10), 1.0, seq_no=3)
     summarise(conninfo, NOW, enough=1)  # a week is archived once its summaries are made
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     put(table, BEGIN - timedelta(days=10), 1.0, seq_no=4)  # older than every cold week
-    assert [*everything.problems_of(table, engine)] == []
+    assert [*everything.problems_of(table)] == []
     table.execute('update online.every_type set "time" = %s where seq_no = 4', [BEGIN - timedelta(days=9)])
-    assert [*everything.problems_of(table, engine)] == [
+    assert [*everything.problems_of(table)] == [
         "online.every_type: 1 rows are missing in log.every_type, which stores every row"
     ]
 
 
 @pytest.mark.usefixtures("archived")
 def test_verification_with_a_password_for_postgresql(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+    conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     (folder / "every_type/2026w12.parquet").write_bytes(b"")
     table.execute("create role auditor superuser login password 'audit-5317'")
@@ -315,13 +310,13 @@ def test_verification_with_a_password_for_postgresql(
 
 
 def test_a_file_that_differs_drops_nothing(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = in_log(table)
     same = files.same
     answers = iter([False])
     monkeypatch.setattr(files, "same", lambda here, there: next(answers, None) is None and same(here, there))
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert "2026w10.parquet differs from what was written; nothing was dropped" in lines[0]
     assert len(lines) == 12
     assert all(line.startswith("archived log.every_type_2026w") for line in lines[1:])
@@ -342,8 +337,8 @@ def test_another_table_with_a_former_name_has_its_own_files(
     install(engine, Facility("test", "UTC", (renamed, again), history=history))
     table.execute("insert into weeks.every_type values (1, %s, 1)", [BEGIN])
     maintain(engine, NOW)
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     assert all_rows(conninfo, "renamed") == archived
     rows = [row for batch in read(conninfo, "every_type", ["a_real"]) for row in batch.to_pylist()]
     assert rows == [{"time": BEGIN, "a_real": 1.0}]
-    assert [*problems_of(table, engine)] == []
+    assert [*problems_of(table)] == []

@@ -31,9 +31,7 @@ from waiting import wait_until
 from .conftest import BEGIN, NOW, Prepared, Rows, all_rows, archive, in_log, put, stored
 
 
-def test_the_archive_gives_way_to_writers(
-    table: psycopg.Connection, engine: sa.Engine, conninfo: str, folder: Path
-) -> None:
+def test_the_archive_gives_way_to_writers(table: psycopg.Connection, conninfo: str, folder: Path) -> None:
     nices: set[tuple[int, ...]] = set()
 
     def stopped() -> bool:
@@ -46,14 +44,12 @@ def test_the_archive_gives_way_to_writers(
         return False
 
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert next(archiving.archive(engine, conninfo, NOW, stopped)).startswith(
-        "archived log.every_type_2026w10"
-    )
+    assert next(archiving.archive(conninfo, NOW, stopped)).startswith("archived log.every_type_2026w10")
     assert nices == {(19, 19)}
     # and nothing else does
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
     nices.clear()
-    assert next(archive(engine, conninfo, NOW, stopped)).startswith("archived log.")
+    assert next(archive(conninfo, NOW, stopped)).startswith("archived log.")
     assert {one[0] for one in nices} == {own}
 
 
@@ -61,7 +57,7 @@ def test_old_weeks_become_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, online: Prepared
 ) -> None:
     before = online.rows
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     # weeks 10 to 21 ended before 27 May
     assert [line.split(":")[0] for line in lines] == [
         f"archived log.every_type_2026w{n}" for n in range(10, 22)
@@ -71,7 +67,7 @@ def test_old_weeks_become_files(
     assert sorted(path.name for path in (folder / "every_type").iterdir()) == [
         f"2026w{n}.parquet" for n in range(10, 22)
     ]
-    assert [*archive(engine, conninfo, NOW)] == []
+    assert [*archive(conninfo, NOW)] == []
     maintain(engine, NOW)
     assert all_rows(conninfo) == before
 
@@ -87,7 +83,7 @@ def test_late_rows_of_an_archived_week(
     now = all_rows(conninfo)
     assert len(now) == len(before) + 1, "of two rows with one key the file's is read"
     maintain(engine, NOW)
-    (line,) = archive(engine, conninfo, NOW)
+    (line,) = archive(conninfo, NOW)
     assert line == (
         "merged 1 late rows into every_type/2026w10-2.parquet, 1 were there already, "
         "1 in conflict with it: see ringlog.event"
@@ -110,14 +106,14 @@ def test_late_rows_of_an_archived_week(
 
 
 def test_late_rows_of_an_archived_week_are_in_its_trends(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+    conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     trend = (
         "select sum(n), max(max), sum(nans), sum(nulls) from ringlog.get_trend('t/real', %s, %s, 50)",
         [BEGIN, NOW],
     )
     (n, _, *others) = table.execute(*trend).fetchone() or ()
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     put(table, BEGIN + timedelta(days=3, microseconds=1), 77.5)
     put(table, BEGIN + timedelta(days=12, microseconds=1), 3.5)
     # a repeat is not counted again
@@ -134,11 +130,11 @@ def test_late_rows_of_an_archived_week_are_in_its_trends(
     for _ in range(2):
         summarise(conninfo, NOW, enough=1)
         assert table.execute(*trend).fetchone() == (n + 2, 77.5, *others)
-        assert len([*archive(engine, conninfo, NOW)]) in (0, 2)
+        assert len([*archive(conninfo, NOW)]) in (0, 2)
 
 
 def test_a_late_row_between_writing_a_file_and_comparing_it(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = stored(table)
     same = files.same
@@ -149,13 +145,13 @@ def test_a_late_row_between_writing_a_file_and_comparing_it(
         return same(here, there)
 
     monkeypatch.setattr(files, "same", compared)
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert all("1 rows arrived meanwhile" in line for line in lines)
     assert stored(table) == before + 12
 
 
 def test_late_rows_of_a_killed_round_are_shown_once(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The killed round's trigger has marked rows that the next round's files have."""
     before = stored(table)
@@ -166,19 +162,17 @@ def test_late_rows_of_a_killed_round_are_shown_once(
     with monkeypatch.context() as patch:
         patch.setattr(Round, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            [*archive(engine, conninfo, NOW)]
+            [*archive(conninfo, NOW)]
     put(table, BEGIN + timedelta(hours=1, microseconds=7), 1.0)
     summarise(conninfo, NOW, enough=1)  # a week is archived once its summaries are made
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert lines[0].startswith("archived log.every_type_2026w10: 505 rows")
     assert "meanwhile" not in lines[0]
     assert stored(table) == before + 1
 
 
 @pytest.mark.usefixtures("archived")
-def test_procedures_report_archived_weeks(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
-) -> None:
+def test_procedures_report_archived_weeks(conninfo: str, table: psycopg.Connection) -> None:
     """Those that read only rows of PostgreSQL, and all if it does not reach the archive."""
     recent, old = datetime(2026, 5, 28, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC)
 
@@ -213,7 +207,7 @@ def test_procedures_report_archived_weeks(
 
 
 def test_a_partition_over_weeks_in_the_archive(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
+    conninfo: str, table: psycopg.Connection, archived: Rows
 ) -> None:
     before = archived
     put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
@@ -227,11 +221,9 @@ def test_a_partition_over_weeks_in_the_archive(
         ).format(BEGIN, BEGIN + timedelta(weeks=4), sql.Identifier(OWNER))
     )
     summarise(conninfo, NOW, enough=1)
-    assert [*archive(engine, conninfo, NOW)] == [
-        "archived log.month: 0 rows, 0 bytes, 1 rows arrived meanwhile"
-    ]
+    assert [*archive(conninfo, NOW)] == ["archived log.month: 0 rows, 0 bytes, 1 rows arrived meanwhile"]
     assert len(all_rows(conninfo)) == len(before) + 1
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     assert table.execute("select rows from ringlog.cold_week where begins = %s", [BEGIN]).fetchone() == (505,)
     assert len(all_rows(conninfo)) == len(before) + 1
 
@@ -245,11 +237,11 @@ def test_weeks_without_rows_need_no_file(
     )
     table.execute("truncate log.every_type_2026w10")
     table.execute("update ringlog.summarised set until = null")
-    assert [*archive(engine, conninfo, NOW)] == ["dropped log.every_type_2026w10, which has no rows"]
+    assert [*archive(conninfo, NOW)] == ["dropped log.every_type_2026w10, which has no rows"]
     assert table.execute(names).fetchall() == [("every_type_2026w11",)]
     table.execute("truncate log.every_type_2026w11")
     summarise(conninfo, NOW, enough=1)
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert lines[0].startswith("dropped log.every_type_2026w11, which has no rows (1 of ")
     assert lines[1].startswith("archived log.every_type_2026w12: 504 rows")
     assert not (folder / "every_type/2026w11.parquet").exists()
@@ -257,17 +249,17 @@ def test_weeks_without_rows_need_no_file(
     # a row that comes later makes no difference to others
     put(table, BEGIN + timedelta(days=1), 1.5)
     maintain(engine, NOW)
-    [*archive(engine, conninfo, NOW)]
+    [*archive(conninfo, NOW)]
     assert len(all_rows(conninfo)) == len(online.rows) - 2 * 504 + 1
 
 
 def test_a_row_that_comes_first_keeps_its_week(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, folder: Path, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.execute("truncate log.every_type_2026w10")
     looked = leaving._is_empty
 
-    def then_a_row(connection: sa.Connection, partition: Partition) -> bool:
+    def then_a_row(connection: psycopg.Connection, partition: Partition) -> bool:
         found = looked(connection, partition)
         monkeypatch.setattr(leaving, "_is_empty", looked)
         put(table, BEGIN + timedelta(days=1), 1.5)
@@ -275,15 +267,14 @@ def test_a_row_that_comes_first_keeps_its_week(
 
     monkeypatch.setattr(leaving, "_is_empty", then_a_row)
     summarise(conninfo, NOW, enough=1)
-    first = next(archive(engine, conninfo, NOW))
+    first = next(archive(conninfo, NOW))
     assert first.startswith("postponed log.every_type_2026w10: rows came meanwhile")
     assert in_log(table)
     summarise(conninfo, NOW, enough=1)
-    assert next(archive(engine, conninfo, NOW)).startswith("archived log.every_type_2026w10: 1 rows")
+    assert next(archive(conninfo, NOW)).startswith("archived log.every_type_2026w10: 1 rows")
 
 
 def test_two_rounds_at_once(
-    engine: sa.Engine,
     conninfo: str,
     table: psycopg.Connection,
     online: Prepared,
@@ -295,12 +286,12 @@ def test_two_rounds_at_once(
 
     def write(this: Round, stores: Any, name: str, week: Week, source: Any, schema: Any) -> ColdWeek:
         made = written(this, stores, name, week, source, schema)
-        with engine.begin() as connection:
+        with psycopg.connect(conninfo) as connection:
             note(connection, replace(made, rows=made.rows - 1))
         return made
 
     monkeypatch.setattr(Round, "_write", write)
-    lines = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(conninfo, NOW)]
     assert len(lines) == 12
     assert all("another round has changed the manifest meanwhile" in line for line in lines)
     assert in_log(table) == len(before)
@@ -357,7 +348,7 @@ def test_nothing_that_depends_on_a_week_keeps_its_rows(conninfo: str, table: psy
 
 @pytest.mark.usefixtures("archived")
 def test_a_postponed_part_is_a_round_that_is_not_complete(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change, "PATIENCE", 0.0)
     # which the command sets in this process
@@ -369,7 +360,7 @@ def test_a_postponed_part_is_a_round_that_is_not_complete(
 
     def archived() -> tuple[list[str], bool]:
         lines = []
-        this_round = archive(engine, conninfo, NOW)
+        this_round = archive(conninfo, NOW)
         while True:
             try:
                 lines.append(next(this_round))
