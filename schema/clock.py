@@ -10,13 +10,13 @@ trusted when rows that arrive have agreed with it for a day of rounds, or when t
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.moments import in_utc
 from ringlog.schema.relations.tiers import housekeeping
-from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.trusted_clock import JUMP, Clock
 
 _AGREES = timedelta(hours=1)
@@ -28,10 +28,10 @@ def sure(now: datetime) -> Clock:
     return Clock(now, now)
 
 
-def read(connection: AnyConnection) -> Clock:
+def read(connection: psycopg.Connection) -> Clock:
     """The clock now, by the latest round."""
     query = "select now(), coalesce((select trusted from ringlog.housekeeping), now())"
-    ((now, trusted),) = driver(connection).execute(query).fetchall()
+    ((now, trusted),) = connection.execute(query).fetchall()
     return Clock(in_utc(now), in_utc(trusted))
 
 

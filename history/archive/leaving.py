@@ -52,7 +52,7 @@ def archive_partition(this: Round, table: str, partition: Partition) -> str:
             raise NotDone(f"{name} stays in PostgreSQL: {error}") from error
         finally:
             this.source.rollback()
-    if this.tried(partial(_view_archive, table=table)) is None:
+    if this.tried(partial(show_archive, table=table)) is None:
         raise NotDone(f"postponed {name}: its table is in use")
     try:
         late_rows = this.tried(
@@ -124,7 +124,7 @@ def _unmark(source: Connection, partition: str, week: Week) -> None:
     run(source, sql.SQL(marks).format(sql.Literal(partition), sql.Literal(week.start), sql.Literal(week.end)))
 
 
-def _view_archive(connection: psycopg.Connection, table: str) -> bool:
+def show_archive(connection: psycopg.Connection, table: str) -> bool:
     """Adds the archive to the view of a log before the first week leaves: a transaction that has locked the
     log's table must not wait for the view, whose readers wait for the table."""
     become_owner(connection)

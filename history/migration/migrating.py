@@ -22,6 +22,7 @@ from psycopg import sql
 
 from ringlog.history.archive import ownership
 from ringlog.history.archive.folder import Damaged, Folder
+from ringlog.history.archive.leaving import show_archive
 from ringlog.history.archive.manifest import (
     ColdWeek,
     about,
@@ -35,6 +36,7 @@ from ringlog.history.archive.manifest import (
 from ringlog.history.archive.parquet import files
 from ringlog.history.archive.parquet.fields import of_log, stored_as
 from ringlog.history.archive.parquet.forms import SAMPLES
+from ringlog.history.archive.round import keep_readers_out
 from ringlog.history.connection import connect, rows
 from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
 from ringlog.history.migration.progress import Moved
@@ -49,7 +51,6 @@ from ringlog.schema.change import tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import LOG_TABLES
-from ringlog.schema.relations import archive_tables, logs
 from ringlog.schema.relations.partitions import Week, alone, log_partitions
 
 _COMING = "_coming"
@@ -393,10 +394,7 @@ class Migration:
                 if newest is not None:
                     newest.store(connection, moved.week)
                 if old is not None:
-                    # waits until no reader uses the former manifest: see ringlog.history.reading
-                    log = sql.Identifier(LOG_TABLES, self._table)
-                    lock = sql.SQL("lock table only {} in access exclusive mode")
-                    connection.execute(lock.format(log))
+                    keep_readers_out(connection, self._table)
                 self._demand_no_partition(connection, moved.week)
                 there = {each.begins: each for each in manifest(connection, self._table)}
                 if there.get(week.begins) != old:
@@ -416,16 +414,7 @@ class Migration:
                 )
                 return True
 
-            def view(connection: psycopg.Connection) -> bool:
-                # a transaction that has locked the log must not wait for the view's readers
-                become_owner(connection)
-                if archive_tables.is_there(connection, self._table) and not logs.has_archive(
-                    connection, self._table
-                ):
-                    logs.view_archive(connection, self._table)
-                return True
-
-            for work in (view, enter):
+            for work in (partial(show_archive, table=self._table), enter):
                 while tried(self._conninfo, work) is None:
                     if self._stopped():
                         raise MigrationError(f"log.{self._table} was in use all the time: run it again")

@@ -14,6 +14,7 @@ other than PostgreSQL's own types in PostgreSQL.
 from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
@@ -24,7 +25,6 @@ from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import ARCHIVE, ARCHIVE_FILES, LOG_TABLES, OWNER, READER
 from ringlog.schema.relations import logs
-from ringlog.schema.session import AnyConnection
 
 SERVER = "archive server (see ringlog status)"
 """The foreign server's name, which is part of PostgreSQL's error when it cannot be reached."""
@@ -335,7 +335,7 @@ def is_needed(connection: sa.Connection) -> bool:
     )
 
 
-def is_there(connection: AnyConnection, table: str) -> bool:
+def is_there(connection: psycopg.Connection, table: str) -> bool:
     """Whether PostgreSQL can read the archived weeks of a log."""
     return bool(catalogue.relations(connection, [ARCHIVE_FILES], [table]))
 

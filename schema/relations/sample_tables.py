@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
@@ -47,7 +48,6 @@ from ringlog.schema.own_tables import (
     timestamp,
 )
 from ringlog.schema.registry import signal
-from ringlog.schema.session import AnyConnection, driver
 from ringlog.schema.sql_files import sql_file
 
 NUMBERS = 2**24
@@ -169,9 +169,9 @@ def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
     return {row["table_name"]: {**row} for row in found}
 
 
-def blocks_of(connection: AnyConnection, table: str) -> SampleBlocks:
+def blocks_of(connection: psycopg.Connection, table: str) -> SampleBlocks:
     query = "select type from ringlog.sample_table where table_name = %s"
-    ((kind,),) = driver(connection).execute(query, [table]).fetchall()
+    ((kind,),) = connection.execute(query, [table]).fetchall()
     return WAVEFORMS if kind.endswith("[]") else VALUES
 
 
