@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import psutil
 import psycopg
-import sqlalchemy as sa
 
 from ringlog.schema.change import is_lock_conflict
 
@@ -58,7 +57,7 @@ def among_readers(work: Callable[[], Iterator[str]]) -> None:
     def done() -> bool:
         try:
             return not [line for line in work() if "its table is in use" in line]
-        except (psycopg.Error, sa.exc.DBAPIError) as error:
+        except psycopg.Error as error:
             if not is_lock_conflict(error):
                 raise
             return False

@@ -107,7 +107,6 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
     statement, and in transactions whose snapshot is older than the weeks' state.
     """
     url, sql = own
-    engine = sa.create_engine(url)
     conninfo = conninfo_of(url)
     query = "select count(*) filter (where an_int >= 0), sum(an_int) from log.every_type where an_int >= 0"
     counts: list[object] = []
@@ -141,7 +140,7 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
         for _ in range(3):
             begins = BEGIN + timedelta(weeks=random.randrange(3))
             weeks = (begins, begins + timedelta(weeks=2))
-            among_readers(partial(recall, engine, conninfo, "every_type", *weeks, timedelta(0)))
+            among_readers(partial(recall, conninfo, "every_type", *weeks, timedelta(0)))
             # they must remain until then
             sql.execute(
                 "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
@@ -152,12 +151,11 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
                     "insert into weeks.every_type (seq_no, time, an_int) values (%s, %s, -1)",
                     [10 + late, BEGIN + timedelta(weeks=week, hours=late)],
                 )
-            among_readers(partial(archive, engine, conninfo, NOW))
+            among_readers(partial(archive, conninfo, NOW))
     finally:
         done.set()
         for thread in counting:
             thread.join()
-        engine.dispose()
     assert len(counts) > 3
     assert {*counts} == {(3001, 3000 * 3001 // 2)}
     assert one(sql, "select count(*) from log.every_type where an_int = -1") == (late,)
