@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlog.gateway import bin_starts, whole_figures
-from ringlog.history.summaries.spans import Spans, combined
+from ringlog.history.summaries.spans import NAMES, Spans, combined
 from ringlog.retrieval.samples import INVALID, Samples
 from ringlog.retrieval.serving.refused import Refused
 
@@ -26,20 +26,22 @@ Whole = NDArray[np.int64]
 class Bins:
     """Figures of some bins with samples, in the order of time.
 
-    Samples without a reading, and those whose reading is NaN, do not count: if a bin has no others, n is 0
-    and its figures are NaN.
+    Samples without a reading (`nulls`), and those whose reading is NaN (`nans`), do not count: if a bin has
+    no others, n is 0 and its figures are NaN.
     """
 
     number: Whole
     """time divided by the width, truncated"""
     n: Whole
+    min: Numbers
+    max: Numbers
     mean: Numbers
-    squares: Numbers
-    """sum of the squared differences from the mean"""
-    low: Numbers
-    high: Numbers
     first: Numbers
     last: Numbers
+    squares: Numbers
+    """sum of the squared differences from the mean"""
+    nans: Whole
+    nulls: Whole
     first_time: Whole
     """microseconds; if n is 0, those of the bin's samples"""
     last_time: Whole
@@ -48,8 +50,6 @@ class Bins:
     held: Numbers
     """the value that holds after the bin: that of its last sample, NaN where it has no reading"""
     held_severity: Whole
-    empty: NDArray[np.bool_]
-    """whether no sample has a reading"""
     held_empty: NDArray[np.bool_]
     """whether the last sample has no reading"""
 
@@ -64,6 +64,16 @@ class Bins:
         return Bins(
             *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Bins))
         )
+
+    @classmethod
+    def of_spans(cls, spans: Spans, **others: Any) -> Self:
+        """Bins with the figures of spans' first column."""
+        return cls(spans.numbers, *(getattr(spans, name)[:, 0] for name in NAMES), **others)
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """whether no sample has a reading"""
+        return np.asarray((self.n == 0) & (self.nans == 0))
 
     @property
     def severity(self) -> Whole:
@@ -83,7 +93,7 @@ class Bins:
     @property
     def rms(self) -> Numbers:
         """root mean square"""
-        is_infinite = np.isinf(self.low) | np.isinf(self.high)
+        is_infinite = np.isinf(self.min) | np.isinf(self.max)
         root = np.hypot(np.sqrt(self.squares / self.n), self.mean)
         return np.where(is_infinite, np.inf, root)
 
@@ -91,16 +101,15 @@ class Bins:
 def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
     """The bins of `width` microseconds that hold samples."""
     pending: Bins | None = None
-    for part in stream:
+    for part in filter(len, stream):
         got = _bins(part, width)
         if pending is not None:
-            got = Bins.joined([pending, got]) if len(got) else pending
-            if len(got) > 1 and got.number[0] == got.number[1]:
+            got = Bins.joined([pending, got])
+            if got.number[0] == got.number[1]:
                 got = Bins.joined([_merged(got.slice(0, 2)), got.slice(2, None)])
-        if len(got):
-            if len(got) > 1:
-                yield got.slice(0, -1)
-            pending = got.slice(-1, None)
+        if len(got) > 1:
+            yield got.slice(0, -1)
+        pending = got.slice(-1, None)
     if pending is not None:
         yield pending
 
@@ -117,10 +126,8 @@ def whole_bins(stream: Iterator[Samples], width: int, figure: str, most: int) ->
 
     Raises Refused (413) for a bin of more than `most` readings or MOST_IN_A_BIN samples.
     """
-    for parts in _parts_of_bins(stream, width):
+    for parts, times, values in parts_of_bins(stream, width):
         bins = Bins.joined([*binned(iter(parts), width)])
-        times = np.concatenate([part.time for part in parts])
-        values = np.concatenate([part.numbers for part in parts])
         good = ~np.isnan(values)
         if bins.n.max() > most:
             raise Refused(413, f"{figure}: a bin has more than {most} samples: use narrower bins")
@@ -130,83 +137,59 @@ def whole_bins(stream: Iterator[Samples], width: int, figure: str, most: int) ->
         yield WholeBins(**vars(bins), figure=np.frombuffer(made))
 
 
-def _parts_of_bins(stream: Iterator[Samples], width: int) -> Iterator[list[Samples]]:
-    """The samples in parts, none of which divides a bin. Raises Refused."""
+def parts_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[list[Samples], Whole, Numbers]]:
+    """The samples in groups that divide no bin, each with its times and values. Raises Refused (413)."""
     held: list[Samples] = []
-    for part in stream:
-        if not len(part):
-            continue
+    for part in filter(len, stream):
         last = int(part.time[-1]) // width * width
         cut = int(np.searchsorted(part.time, last))
-        if held and (cut or held[-1].time[-1] < last):
-            yield [*held, part.slice(0, cut)]
+        if cut or (held and held[-1].time[-1] < last):
+            yield _joined([*held, part.slice(0, cut)])
             held = []
-        elif cut:
-            yield [part.slice(0, cut)]
         held.append(part.slice(cut, len(part)))
-        _demand_room(held)
+        if sum(map(len, held)) > MOST_IN_A_BIN:
+            raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: use narrower bins")
     if held:
-        yield held
+        yield _joined(held)
 
 
-def _demand_room(of_a_bin: list[Samples]) -> None:
-    if sum(map(len, of_a_bin)) > MOST_IN_A_BIN:
-        raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: use narrower bins")
-
-
-def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int, list[Samples]]]:
-    """Number and samples of each bin with samples. Raises Refused (413) like whole_bins."""
-    number: int | None = None
-    held: list[Samples] = []
-    for part in stream:
-        starts = starts_of(part.time, width)
-        numbers = (part.time[starts] // width).tolist()
-        for found, start, end in zip(numbers, starts, np.append(starts, len(part))[1:], strict=True):
-            if number is not None and found != number:
-                yield number, held
-                held = []
-            number = found
-            held.append(part.slice(start, end))
-            _demand_room(held)
-    if number is not None:
-        yield number, held
+def _joined(parts: list[Samples]) -> tuple[list[Samples], Whole, Numbers]:
+    times = np.concatenate([part.time for part in parts])
+    return parts, times, np.concatenate([part.numbers for part in parts])
 
 
 def _bins(part: Samples, width: int) -> Bins:
     values = part.numbers
     starts = starts_of(part.time, width)
-    if not len(starts):
-        none, whole = np.empty(0), np.empty(0, np.int64)
-        no = np.empty(0, np.bool_)
-        return Bins(
-            whole, whole, none, none, none, none, none, none, whole, whole, whole, none, whole, no, no
-        )
     rows = np.diff(np.append(starts, len(part)))
     ends = starts + rows - 1
+    severities, alarms, missing = part.severities, part.severity, part.missing
+    nulls = none = np.zeros(len(starts), np.int64)
     n, firsts, lasts, good = rows, starts, ends, ~np.isnan(values)
     if not good.all():
         n, firsts, lasts = _readings(good, starts, ends)
+        nulls = np.add.reduceat(missing, starts, dtype=np.int64)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         mean = np.add.reduceat(np.where(good, values, 0.0), starts) / n
         distances = np.where(good, values - np.repeat(mean, rows), 0.0)
         squares = np.add.reduceat(np.square(distances), starts)
-    severities, alarms, missing = part.severities, part.severity, part.missing
     return Bins(
         part.time[starts] // width,
         n,
-        mean,
-        squares,
         np.fmin.reduceat(values, starts),
         np.fmax.reduceat(values, starts),
+        mean,
         values[firsts],
         values[lasts],
+        squares,
+        rows - n - nulls,
+        nulls,
         part.time[firsts],
         part.time[lasts],
-        np.zeros(len(starts), np.int64) if alarms is None else np.maximum.reduceat(alarms, starts),
-        values[ends],
-        np.zeros(len(starts), np.int64) if severities is None else severities[ends],
-        np.logical_and.reduceat(missing, starts),
-        missing[ends],
+        alarm=none if alarms is None else np.maximum.reduceat(alarms, starts),
+        held=values[ends],
+        held_severity=none if severities is None else severities[ends],
+        held_empty=missing[ends],
     )
 
 
@@ -227,25 +210,15 @@ def starts_of(times: Whole, width: int) -> Whole:
 
 def _merged(two: Bins) -> Bins:
     """Combines two parts of one bin."""
-    none = np.zeros(2, np.int64)
-    figures: list[Any] = [two.n, two.low, two.high, two.mean, two.first, two.last, two.squares, none, none]
-    spans = combined(Spans(none, *(each[:, None] for each in figures)), 1)
+    spans = combined(Spans(two.number, *(getattr(two, name)[:, None] for name in NAMES)), 1)
     # the times of values; without any, those of all samples
     timed = np.flatnonzero(two.n) if two.n.any() else np.array([0, 1])
-    return Bins(
-        number=two.number[:1],
-        n=spans.n[:, 0],
-        mean=spans.mean[:, 0],
-        squares=spans.squares[:, 0],
-        low=spans.min[:, 0],
-        high=spans.max[:, 0],
-        first=spans.first[:, 0],
-        last=spans.last[:, 0],
+    return Bins.of_spans(
+        spans,
         first_time=two.first_time[timed[:1]],
         last_time=two.last_time[timed[-1:]],
         alarm=np.array([two.alarm.max()]),
         held=two.held[1:],
         held_severity=two.held_severity[1:],
-        empty=np.array([two.empty.all()]),
         held_empty=two.held_empty[1:],
     )

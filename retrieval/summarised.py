@@ -21,12 +21,13 @@ from ringlog.history.arrays import sent
 from ringlog.history.closed import array, text_of, whole
 from ringlog.history.connection import Connection, ReadError
 from ringlog.history.signals import Location
-from ringlog.history.summaries.blocks import figures_of
+from ringlog.history.summaries.blocks import figures_of, query_of
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
 from ringlog.history.summaries.sample_spans import SEVERITY, filled
+from ringlog.history.summaries.span_numbers import runs_of
 from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
-from ringlog.retrieval.samples import INVALID, Column, Samples, columns_of, samples
+from ringlog.retrieval.samples import INVALID, Column, Samples, columns_of, samples, within
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import TYPES
@@ -42,15 +43,12 @@ _LEAST = 4
 """minimum number of shortest spans in a bin that is made of spans and rows"""
 _MOST_ENDS = 5000
 """maximum number of such bins"""
+_FOREVER = 2**62
+"""seconds; longer than any span"""
 _STEP = 6
 """minimum ratio of the lengths of two successive levels used for such bins"""
 
 _STATE = sql_file(__file__, "summarised_state")
-
-_SPANS = """
-select column_name, begins, {figures} from {summary}
-where level = $1 and column_name = any($2) and begins = any($3)
-"""
 
 # the bounds of all leave partitions out
 _ENDS = sql_file(__file__, "summarised_ends")
@@ -84,45 +82,27 @@ def summarised(
     column = _one(columns)
     if column is None or column.scalar is not None or not signal.is_number:
         return None
+    step = width * SECOND
     # the first bin is made from rows, which show whether there is a sample at the start itself
-    begin = microseconds(start) // (width * SECOND) + 1
-    until = (microseconds(end) + 1) // (width * SECOND)
-    for bound, later in ((column.location.since, True), (column.location.until, False)):
-        if bound is not None and later:
-            begin = max(begin, -(-microseconds(bound) // (width * SECOND)))
-        elif bound is not None:
-            until = min(until, microseconds(bound) // (width * SECOND))
-    begin = max(begin, -(-microseconds(EARLIEST) // (width * SECOND)))
-    if begin >= until:
-        return None
-    found_bins = _whole_bins(column, begin, until, width)
+    since, stop = within(column.location, max(start + MICROSECOND, EARLIEST), end + MICROSECOND)
+    begin, until = -(-microseconds(since) // step), microseconds(stop) // step
+    found_bins = _whole_bins(column, begin, until, width) if begin < until else None
     if found_bins is None:
         return None
     is_known, from_summaries, rows = found_bins
-    unknown = _runs(np.flatnonzero(~is_known) + begin)
+    unknown = [*runs_of(np.flatnonzero(~is_known) + begin)]
     if len(unknown) > _RUNS:
         return None
 
-    def read(first: int, last: int) -> Iterator[Bins]:
-        """Bins from rows, from one bin on and before another."""
-        span = (moment_of(number * width * SECOND) for number in (first, last))
-        return binned(samples(servers, signal, *span), width * SECOND)
-
-    def parts() -> Iterator[Bins]:
+    def all_of_them() -> Iterator[Bins]:
+        edge = samples(servers, signal, start, moment_of(begin * step), before=before)
+        yield from binned(moved(edge, microseconds(start)), step)
         at = begin
         for first, last in [*unknown, (until, until)]:
-            if at < first:
-                yield from_summaries.slice(*np.searchsorted(from_summaries.number, (at, first)).tolist())
-            if first < last:
-                yield from read(first, last)
+            yield from_summaries.slice(*np.searchsorted(from_summaries.number, (at, first)).tolist())
+            stop = end + MICROSECOND if first == until else moment_of(last * step)
+            yield from binned(samples(servers, signal, moment_of(first * step), stop), step)
             at = last
-
-    def all_of_them() -> Iterator[Bins]:
-        first, last = (moment_of(number * width * SECOND) for number in (begin, until))
-        edge = samples(servers, signal, start, first, before=before)
-        yield from binned(moved(edge, microseconds(start)), width * SECOND)
-        yield from parts()
-        yield from binned(samples(servers, signal, last, end + MICROSECOND), width * SECOND)
 
     shown = column.shown
     if len(columns) > 1:
@@ -144,12 +124,6 @@ def _one(columns: Sequence[Column]) -> Column | None:
         for before, location in pairwise(column.location for column in columns)
     )
     return replace(columns[0], location=replace(first, until=last.until)) if together else None
-
-
-def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Runs of successive numbers, each as its first number and the one after its last."""
-    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
-    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
 
 def _whole_bins(
@@ -203,7 +177,7 @@ def _whole_bins(
     is_known[per_bin.numbers[~enough] - begin] = False
     per_bin = per_bin.chosen(is_known[per_bin.numbers - begin])
     is_known = np.append(is_known, np.zeros(whole_until - until, bool))
-    return is_known, _bins(per_bin), int((per_bin.n + per_bin.nans + per_bin.nulls)[:, 0].sum())
+    return is_known, _bins(per_bin), int(per_bin.rows[:, 0].sum())
 
 
 def _tiled(
@@ -226,96 +200,72 @@ def _tiled(
         if level % levels[-1] == 0 and _STEP * levels[-1] <= level <= width:
             levels.append(level)
     bounds = np.arange(begin, until + 1) * width
-    number = np.arange(begin, until)
     low, high = -(-bounds[:-1] // shortest) * shortest, bounds[1:] // shortest * shortest
+    # with the time of each as its number
     parts: list[Spans] = []
-    labels: list[NDArray[np.int64]] = []
-    times: list[NDArray[np.int64]] = []
     is_known: NDArray[np.bool_] = np.ones(until - begin, bool)
-    for index, level in enumerate(levels):
-        runs = [(number, low, high)]
-        if index + 1 < len(levels):
-            longer = levels[index + 1]
-            next_low, next_high = -(-low // longer) * longer, high // longer * longer
-            is_long = next_low < next_high
-            next_low, next_high = np.where(is_long, next_low, high), np.where(is_long, next_high, high)
-            runs = [(number, low, next_low), (number, next_high, high)]
-            number, low, high = (each[is_long] for each in (number, next_low, next_high))
-        of_bin, wanted = _expanded(runs, level)
+    for level, longer in pairwise([*levels, _FOREVER]):
+        first, last = -(-low // longer) * longer, high // longer * longer
+        is_long = first < last
+        first, last = np.where(is_long, first, high), np.where(is_long, last, high)
+        wanted = _expanded(np.append(low, last) // level, np.append(first, high) // level)
         spans, exists = _spans(connection, table, columns, level, wanted, are_rows=True)
-        is_known[of_bin[~exists] - begin] = False
-        parts.append(spans)
-        labels.append(of_bin[np.searchsorted(wanted, spans.numbers)])
-        times.append(spans.numbers * level)
-        if not len(number):
+        is_known[wanted[~exists] * level // width - begin] = False
+        parts.append(replace(spans, numbers=spans.numbers * level))
+        low, high = first[is_long], last[is_long]
+        if not len(low):
             break
-    ends = bounds[bounds % shortest > 0] // shortest * shortest
     if not is_known.any():
         return None
-    rows = _ends(connection, table, columns, ends, shortest)
+    ends = bounds[bounds % shortest > 0] // shortest * shortest
+    rows = _ends(connection, table, columns, ends, shortest, bounds[[0, -1]])
     if rows is None:
         return None
     of_row, values, nulls = rows
-    of_bin = of_row // (width * SECOND)
-    inside = (of_bin >= begin) & (of_bin < until)
-    if inside.any():
-        of_row, of_bin, values, nulls = of_row[inside], of_bin[inside], values[inside], nulls[inside]
+    if len(of_row):
+        begins = of_row // (width * SECOND) * width
         # rows before a bin's end are not a whole span, nor are those after its begin
-        is_last = of_row // (shortest * SECOND) * shortest + shortest > (of_bin + 1) * width
-        of_ends = of_rows(of_bin * 2 + is_last, values, nulls)
-        parts.append(of_ends)
-        labels.append(of_ends.numbers // 2)
-        times.append(of_ends.numbers // 2 * width + (of_ends.numbers % 2) * (width - 1))
-    label = np.concatenate(labels)
-    order = np.lexsort((np.concatenate(times), label))
-    figures = (np.concatenate([getattr(part, name) for part in parts])[order] for name in NAMES)
-    together = Spans(label[order], *figures)
-    return (combined(together, 1) if len(together) else together), is_known
+        is_last = of_row // (shortest * SECOND) * shortest + shortest > begins + width
+        parts.append(of_rows(begins + is_last * (width - 1), values, nulls))
+    together = Spans.together(parts)
+    in_order = together.chosen(np.argsort(together.numbers, kind="stable"))
+    return (combined(in_order, width) if len(together) else together), is_known
 
 
-def _expanded(
-    runs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]], level: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For bins given by their first second and the one after their last: the bin and the number of each
-    span."""
-    of_bin, first, last = (np.concatenate(each) for each in zip(*runs, strict=True))
-    many = (last - first) // level
-    of_bin, start = np.repeat(of_bin, many), np.repeat(first // level, many)
-    numbers = start + np.arange(len(start)) - np.repeat(np.cumsum(many) - many, many)
-    order = np.argsort(numbers)
-    return of_bin[order], numbers[order]
+def _expanded(firsts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each first one on and before its end, in order."""
+    many = ends - firsts
+    numbers = np.repeat(firsts - np.cumsum(many) + many, many) + np.arange(many.sum())
+    return np.sort(numbers, kind="stable")
 
 
 def _ends(
-    connection: Connection, table: str, columns: list[str], begins: NDArray[np.int64], length: int
+    connection: Connection,
+    table: str,
+    columns: list[str],
+    begins: NDArray[np.int64],
+    length: int,
+    bounds: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Times, values and a mask of nulls of the rows in `length` seconds from each of these instants on. None
-    if some rows may be in files, or past retention."""
-    none = np.empty(0, np.int64), np.empty((0, len(columns))), np.empty((0, len(columns)), bool)
-    if not len(begins):
-        return none
+    """Times, values and a mask of nulls of the rows within the bounds in `length` seconds from each of these
+    instants on. None if some rows may be in files, or past retention."""
     answer = connection.answer(
         _ends_of(table, (*columns,), length),
         _instants(begins),
-        text_of(int(begins[0]) * SECOND),
-        text_of(int(begins[-1] + length) * SECOND),
+        *(text_of(int(bound) * SECOND) for bound in bounds),
     )
     if whole(answer.get_value(0, 0)):
         return None
-    content = answer.get_value(0, 1)
-    if content is None:
-        return none
+    content, *of_columns = (answer.get_value(0, index) or b"" for index in range(1, 2 + len(columns)))
+    if not content:
+        return np.empty(0, np.int64), np.empty((0, len(columns))), np.empty((0, len(columns)), bool)
     times = sent(content, "i8")[0] + POSTGRES_EPOCH
     if (times[1:] < times[:-1]).any():
         raise ReadError(f"the rows of {table} came out of their order", None)
-    values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
-    for index in range(len(columns)):
-        content = answer.get_value(0, 2 + index) or b""
-        numbers, present = sent(content, TYPES[int.from_bytes(content[8:12], "big")].octets)
-        values[:, index] = numbers
-        if present is not None:
-            nulls[:, index] = ~present
-    return times, values, nulls
+    both = [sent(each, TYPES[int.from_bytes(each[8:12], "big")].octets) for each in of_columns]
+    values = np.column_stack([numbers.astype(np.float64) for numbers, _ in both])
+    none = np.zeros(len(times), bool)
+    return times, values, np.column_stack([none if present is None else ~present for _, present in both])
 
 
 def _spans(
@@ -329,49 +279,30 @@ def _spans(
 ) -> tuple[Spans, NDArray[np.bool_]]:
     """The spans with rows among these numbers, which are in order, and a mask of the spans for which this is
     known: spans without samples, and severities without an alarm, are known not to be stored."""
-    spans, is_stored = _stored(connection, table, columns, level, numbers)
-    known = np.asarray(is_stored.all(axis=1)) if are_rows else np.ones(len(numbers), np.bool_)
-    if not are_rows:
-        spans = filled(spans)
-    with_rows = np.asarray((spans.n + spans.nans + spans.nulls).any(axis=1))
-    return spans.chosen(with_rows & known), known
-
-
-def _stored(
-    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
-) -> tuple[Spans, NDArray[np.bool_]]:
-    """All spans of these numbers, which are in order, and for each span and column whether it is stored."""
     length = BLOCK[level]
     block_of = numbers // length
     blocks = np.unique(block_of)
     begins = _instants(blocks * length * level)
-    found = connection.answer(_spans_of(table), b"%d" % level, array(columns), begins)
-    values, there = figures_of(found, level, columns, blocks)
+    found = connection.answer(query_of(table), b"%d" % level, array(columns), begins)
+    values, is_stored = figures_of(found, level, columns, blocks)
     positions = np.searchsorted(blocks, block_of) * length + numbers % length
-    return Spans(numbers, *(values[name][positions] for name in NAMES)), there[positions]
-
-
-@cache
-def _spans_of(table: str) -> str:
-    figures = sql.SQL(", ").join(map(sql.Identifier, NAMES))
-    return sql.SQL(_SPANS).format(figures=figures, summary=sql.Identifier(SUMMARIES, table)).as_string()
+    # pop frees the memory of each array for the next
+    spans = Spans(numbers, *(values.pop(name)[positions] for name in NAMES))
+    known = np.asarray(is_stored[positions].all(axis=1))
+    if not are_rows:
+        spans, known = filled(spans), np.ones_like(known)
+    return spans.chosen(spans.have_rows & known), known
 
 
 @cache
 def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
-    each = [
-        sql.SQL("array_agg(came.{})").format(sql.Identifier(f"v{index}")) for index in range(len(columns))
-    ]
-    values = [
-        sql.SQL("{} as {}").format(sql.Identifier(name), sql.Identifier(f"v{index}"))
-        for index, name in enumerate(columns)
-    ]
+    names = [sql.Identifier(name) for name in columns]
     return (
         sql.SQL(_ENDS)
         .format(
             table=sql.Literal(table),
-            arrays=sql.SQL(", ").join(each),
-            columns=sql.SQL(", ").join(values),
+            arrays=sql.SQL(", ").join(sql.SQL("array_agg(came.{})").format(name) for name in names),
+            columns=sql.SQL(", ").join(names),
             log=sql.Identifier(LOG_TABLES, table),
             length=sql.Literal(f"{length} seconds"),
         )
@@ -385,29 +316,19 @@ def _instants(seconds: NDArray[np.int64]) -> bytes:
 
 
 def _bins(made: Spans) -> Bins:
-    n = made.n[:, 0]
     only_numbers = (made.nans[:, 0] == 0) & (made.nulls[:, 0] == 0)
-    empty = (n == 0) & (made.nans[:, 0] == 0)
-    none = np.zeros(len(n), np.int64)
-    alarm = severity = none
+    empty = (made.n[:, 0] == 0) & (made.nans[:, 0] == 0)
+    alarm = severity = none = np.zeros(len(made), np.int64)
     if made.max.shape[1] > 1:
         # null means no severity
         alarm, severity = (np.nan_to_num(of[:, 1]).astype(np.int64) for of in (made.max, made.last))
         alarm = np.maximum(alarm, 0)
-    return Bins(
-        number=made.numbers,
-        n=n,
-        mean=made.mean[:, 0],
-        squares=np.where(n > 0, made.squares[:, 0], 0.0),
-        low=made.min[:, 0],
-        high=made.max[:, 0],
-        first=made.first[:, 0],
-        last=made.last[:, 0],
+    return Bins.of_spans(
+        made,
         first_time=none,
         last_time=none,
         alarm=alarm,
         held=np.where(only_numbers, made.last[:, 0], np.nan),
         held_severity=np.where(empty, INVALID, severity),
-        empty=empty,
         held_empty=empty,
     )

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ from psycopg import pq, sql
 
 from ringlog.history.arrays import HEAD
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
-from ringlog.history.summaries.spans import NAMES, Spans
+from ringlog.history.summaries.spans import COUNTS, NAMES, Spans, no_figures
 from ringlog.schema.column_type import TYPES, ColumnType
 from ringlog.schema.layout import BLOCK, SUMMARIES
 from ringlog.schema.moments import EPOCH, microseconds
-
-_COUNTS = ("n", "nans", "nulls")
 
 
 def read(
@@ -34,7 +33,7 @@ def read(
     of rows (`are_rows`), and not signals with times of their own."""
     blocks = np.unique(numbers // BLOCK[level])
     stored = _read(connection, table, level, columns, blocks, are_rows)
-    return _with_rows(stored.chosen(np.isin(stored.numbers, numbers)))
+    return stored.chosen(np.isin(stored.numbers, numbers) & stored.have_rows)
 
 
 def store(
@@ -68,7 +67,7 @@ def store(
     counts, exact = ColumnType.of("int[]"), ColumnType.of("double[]")
     types = (
         dict.fromkeys(NAMES, ColumnType.of("real[]") if single else exact)
-        | dict.fromkeys(_COUNTS, counts)
+        | dict.fromkeys(COUNTS, counts)
         | dict.fromkeys(("mean", "squares"), exact)
     )
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
@@ -82,7 +81,7 @@ def store(
                 arrays[name] = [
                     array if any_there else _NULL for array, any_there in zip(arrays[name], some, strict=True)
                 ]
-            there = (stored.n + stored.nans + stored.nulls)[part].any(axis=0)
+            there = stored.rows[part].any(axis=0)
             for index in np.flatnonzero(there).tolist():
                 column = columns[index]
                 encoded = column.encode()
@@ -98,11 +97,7 @@ def store(
                     )
                 )
         copy.write(b"\xff\xff")
-    return _with_rows(stored)
-
-
-def _with_rows(spans: Spans) -> Spans:
-    return spans.chosen(np.asarray((spans.n + spans.nans + spans.nulls).any(axis=1)))
+    return stored.chosen(stored.have_rows)
 
 
 def _begins(level: int, block: int) -> datetime:
@@ -117,13 +112,9 @@ def _read(
     blocks: np.ndarray,
     are_rows: bool,
 ) -> Spans:
-    query = sql.SQL(
-        "select column_name, begins, {} from {}"
-        " where level = %s and begins = any(%s) and column_name = any(%s)"
-    ).format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
     begins = [_begins(level, block) for block in blocks]
-    with connection.cursor(binary=True) as cursor:
-        result = cursor.execute(query, [level, begins, [*columns]]).pgresult
+    with psycopg.RawCursor(connection) as cursor:
+        result = cursor.execute(query_of(table).encode(), [level, [*columns], begins], binary=True).pgresult
         assert result is not None
         values, is_stored = figures_of(result, level, columns, blocks)
     if are_rows:
@@ -131,6 +122,19 @@ def _read(
         values["nulls"] = np.where(is_stored, values["nulls"], rows)
     numbers = (np.asarray(blocks)[:, None] * BLOCK[level] + np.arange(BLOCK[level])).reshape(-1)
     return Spans(numbers, **values)
+
+
+@cache
+def query_of(table: str) -> str:
+    """The query of blocks for `figures_of`, by their level, columns and begins."""
+    return (
+        sql.SQL(
+            "select column_name, begins, {} from {}"
+            " where level = $1 and column_name = any($2) and begins = any($3)"
+        )
+        .format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
+        .as_string()
+    )
 
 
 def figures_of(
@@ -142,9 +146,7 @@ def figures_of(
     Arrays are decoded together: a Python object for each value would take ten times as long."""
     length = BLOCK[level]
     shape = len(blocks) * length, len(columns)
-    values: dict[str, Any] = {
-        name: np.zeros(shape, np.int64) if name in _COUNTS else np.full(shape, np.nan) for name in NAMES
-    }
+    values = no_figures(shape)
     is_stored = np.zeros(shape, bool)
     position_of = {name.encode(): position for position, name in enumerate(columns)}
     rows = range(result.ntuples)

@@ -16,7 +16,7 @@ from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 
 from ringlog.history.arrays import sent
-from ringlog.history.summaries.spans import NAMES, Spans, combined, of_rows
+from ringlog.history.summaries.spans import COUNTS, NAMES, Spans, combined, no_figures, of_rows
 from ringlog.schema.column_type import TYPES
 from ringlog.schema.layout import LOG_TABLES
 
@@ -109,7 +109,7 @@ def spans_of(parts: Iterable[Samples], signals: Sequence[int], level: int) -> tu
 def filled(spans: Spans) -> Spans:
     """Spans with the severities 0 of those without an alarm."""
     half = spans.n.shape[1] // 2
-    n = (spans.n + spans.nans + spans.nulls)[:, :half]
+    n = spans.rows[:, :half]
     none = spans.n[:, half:] == 0
     figures = {name: getattr(spans, name).copy() for name in NAMES}
     for name in ("min", "max", "mean", "first", "last", "squares"):
@@ -124,7 +124,7 @@ def without_alarms(spans: Spans) -> Spans:
     none = ~(spans.max[:, half:] > 0)
     figures = {name: getattr(spans, name).copy() for name in NAMES}
     for name, values in figures.items():
-        values[:, half:][none] = 0 if name in ("n", "nans", "nulls") else np.nan
+        values[:, half:][none] = 0 if name in COUNTS else np.nan
     return replace(spans, **figures)
 
 
@@ -132,11 +132,7 @@ def _spread(spans: Spans, signals: int) -> Spans:
     """Spans of a value and a severity, each of one signal, as spans of all signals."""
     position, number = np.divmod(spans.numbers, _PER_SIGNAL)
     numbers, row = np.unique(number, return_inverse=True)
-    shape = len(numbers), 2 * signals
-    figures: dict[str, Any] = {
-        name: np.zeros(shape, np.int64) if name in ("n", "nans", "nulls") else np.full(shape, np.nan)
-        for name in NAMES
-    }
+    figures = no_figures((len(numbers), 2 * signals))
     for name, values in figures.items():
         for column in (0, 1):
             values[row, position + column * signals] = getattr(spans, name)[:, column]

@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NAMES = ("n", "min", "max", "mean", "first", "last", "squares", "nans", "nulls")
-_COUNTS = ("n", "nans", "nulls")
+COUNTS = ("n", "nans", "nulls")
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,23 @@ class Spans:
     def together(cls, parts: Sequence["Spans"]) -> "Spans":
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", *NAMES)))
 
-    def chosen(self, which: NDArray[np.bool_]) -> "Spans":
+    @property
+    def rows(self) -> Integers:
+        return self.n + self.nans + self.nulls
+
+    @property
+    def have_rows(self) -> NDArray[np.bool_]:
+        """Which spans have rows in some column."""
+        return np.asarray(self.rows.any(axis=1))
+
+    def chosen(self, which: NDArray[np.bool_] | Integers) -> "Spans":
+        """Those of a mask, or at indexes."""
         return Spans(self.numbers[which], *(getattr(self, name)[which] for name in NAMES))
+
+
+def no_figures(shape: tuple[int, int]) -> dict[str, Any]:
+    """The figures, by NAMES, of spans without rows."""
+    return {name: np.zeros(shape, np.int64) if name in COUNTS else np.full(shape, np.nan) for name in NAMES}
 
 
 def of_rows(numbers: Integers, values: Floats, nulls: NDArray[np.bool_]) -> Spans:
@@ -64,7 +79,7 @@ def combined(spans: Spans, factor: int) -> Spans:
     numbers = spans.numbers // factor
     starts = _starts(numbers)
     parts = [
-        np.ascontiguousarray(getattr(spans, name).T, np.int64 if name in _COUNTS else np.float64)
+        np.ascontiguousarray(getattr(spans, name).T, np.int64 if name in COUNTS else np.float64)
         for name in NAMES
     ]
     return _made(numbers[starts], len(parts[0]), combine(parts, len(numbers), starts))
@@ -77,7 +92,7 @@ def _starts(numbers: Integers) -> Integers:
 def _made(numbers: Integers, columns: int, contents: Sequence[bytes]) -> Spans:
     shape = (columns, len(numbers))
     made: dict[str, Any] = {
-        name: np.frombuffer(content, np.int64 if name in _COUNTS else np.float64).reshape(shape).T
+        name: np.frombuffer(content, np.int64 if name in COUNTS else np.float64).reshape(shape).T
         for name, content in zip(NAMES, contents, strict=True)
     }
     return Spans(numbers, **made)

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlog.retrieval.bins import SECOND
+from ringlog.retrieval.bins import SECOND, Whole
 from ringlog.retrieval.samples import Samples
 
-Whole = NDArray[np.int64]
 _BLOCK = 65_536  # events of filled bins made at once
 
 

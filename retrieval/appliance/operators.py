@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ringlog.history.signals import Location
 from ringlog.retrieval.appliance.events import Events, doubles, of_samples, vectors
@@ -27,9 +26,11 @@ from ringlog.retrieval.bins import (
     MOST_IN_A_BIN,
     SECOND,
     Bins,
+    Numbers,
+    Whole,
     WholeBins,
     binned,
-    samples_of_bins,
+    parts_of_bins,
     starts_of,
     whole_bins,
 )
@@ -39,8 +40,6 @@ from ringlog.retrieval.summarised import Summarised
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.moments import microseconds
 
-Numbers = NDArray[np.float64]
-Whole = NDArray[np.int64]
 Part = TypeVar("Part", Bins, Samples)
 _TWO_WEEKS = 14 * 86_400 * SECOND
 
@@ -48,8 +47,8 @@ Figure = tuple[Callable[[Bins], Numbers], Callable[[Numbers], Numbers]]
 # for bins with samples; for bins without samples, given the last value before each
 _FIGURES: dict[str, Figure] = {
     "mean": (lambda bins: bins.mean, np.copy),
-    "min": (lambda bins: bins.low, np.copy),
-    "max": (lambda bins: bins.high, np.copy),
+    "min": (lambda bins: bins.min, np.copy),
+    "max": (lambda bins: bins.max, np.copy),
     "count": (lambda bins: bins.n.astype(float), np.zeros_like),
     "std": (lambda bins: bins.deviation, np.zeros_like),
     "variance": (lambda bins: bins.variance, np.zeros_like),
@@ -91,22 +90,14 @@ Thinned = Callable[..., Iterator[Samples] | None]
 """arguments: the width of bins; with `last` the result contains their last samples, otherwise their first"""
 
 
-def _none(width: int, moved: Moved) -> None:
-    """No summaries."""
-
-
-def _all(width: int, *, last: bool) -> None:
-    """No thinned samples: all are read."""
-
-
 def processed(
     stream: Iterator[Samples],
     wanted: SignalRequest,
     start: datetime,
     end: datetime,
     now: datetime,
-    summaries: Summaries = _none,
-    thinned: Thinned = _all,
+    summaries: Summaries = lambda width, moved: None,
+    thinned: Thinned = lambda width, *, last: None,
 ) -> Iterator[Events]:
     """The events that the operator makes of the samples from the one before `start` to `end`: from
     `summaries` if the operator is one of FIGURES and they suffice, from `thinned` samples if it takes one of
@@ -218,17 +209,19 @@ def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
 def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: bool) -> Iterator[Events]:
     """The samples further than this many deviations from the mean of their bin, or the others; the sample
     before the interval counts like the others (the appliance's Fliers and IgnoreFliers)."""
-    for _, parts in samples_of_bins(stream, width * SECOND):
-        numbers = np.concatenate([part.numbers for part in parts])
-        good = numbers[~np.isnan(numbers)]
-        if not len(good):
-            continue
-        reach = deviations * (float(np.std(good, ddof=1)) if len(good) > 1 else 0.0)
-        for part in parts:
-            distances = np.abs(part.numbers - good.mean())
-            chosen = np.flatnonzero(distances > reach if given else distances <= reach)
-            if len(chosen):
-                yield of_samples(part.at(chosen))
+    for parts, times, numbers in parts_of_bins(stream, width * SECOND):
+        distances, reach = np.full(len(numbers), np.nan), np.empty(len(numbers))
+        starts = starts_of(times, width * SECOND)
+        for start, end in zip(starts, np.append(starts, len(numbers))[1:], strict=True):
+            of_bin = numbers[start:end]
+            good = of_bin[~np.isnan(of_bin)]
+            if len(good):
+                distances[start:end] = np.abs(of_bin - good.mean())
+                reach[start:end] = deviations * (float(np.std(good, ddof=1)) if len(good) > 1 else 0.0)
+        chosen = distances > reach if given else distances <= reach
+        for part, own in zip(parts, np.split(chosen, np.cumsum([len(part) for part in parts])), strict=False):
+            if own.any():
+                yield of_samples(part.at(np.flatnonzero(own)))
 
 
 def _optimized(
@@ -254,13 +247,7 @@ def _optimized(
     else:
         yield from map(of_samples, held)
         return
-
-    def all_of_it() -> Iterator[Samples]:
-        while held:
-            yield held.pop(0)
-        yield from rest
-
-    yield from _figures(all_of_it(), stats, width, begin, until, now, None)
+    yield from _figures(chain(held, rest), stats, width, begin, until, now, None)
 
 
 def _figures(
@@ -335,12 +322,8 @@ def _events_of_bins(
     if operator == "errorbar":
         deviation = pa.array(figure(*_FIGURES["std"]), pa.float64(), from_pandas=True)
         events = replace(events, fields={"stdz": deviation.cast(pa.string()).fill_null("NaN")})
-    return replace(events, severity=_severity(bins, own, source))
-
-
-def _severity(bins: Bins, own: NDArray[np.bool_], source: Whole) -> Whole | None:
     severity = np.where(own, bins.severity[source], bins.held_severity[source])
-    return severity if severity.any() else None
+    return replace(events, severity=severity if severity.any() else None)
 
 
 def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[Samples]:
@@ -392,7 +375,7 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
         few = np.column_stack([bins.first_time, bins.first_time, bins.first_time, bins.last_time]) // SECOND
         many = bins.number[:, None] * width + quarters
         seconds = np.where(bins.n[:, None] > 2, many, few)
-        values = np.column_stack([bins.first, bins.low, bins.high, bins.last])
+        values = np.column_stack([bins.first, bins.min, bins.max, bins.last])
         keep = np.column_stack([bins.n > 0, bins.n > 2, bins.n > 2, bins.n > 1])
         events = doubles(location, seconds[keep] * 1_000_000_000, values[keep])
         severity = np.repeat(bins.severity, keep.sum(axis=1)) if bins.severity.any() else None
@@ -464,11 +447,4 @@ def _greatest(time: Whole, severity: Whole, starts: Whole, width: int) -> Whole:
 def _location_of(stream: Iterator[Samples]) -> tuple[Location | None, Iterator[Samples]]:
     """The location of the first samples, and all samples."""
     first = next(stream, None)
-    if first is None:
-        return None, stream
-
-    def all_of_it() -> Iterator[Samples]:
-        yield first
-        yield from stream
-
-    return first.location, all_of_it()
+    return (None, stream) if first is None else (first.location, chain([first], stream))

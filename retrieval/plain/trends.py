@@ -155,7 +155,7 @@ def _as_they_are(parts: list[Samples]) -> pa.RecordBatch:
 
 
 def _of_bins(bins: Bins, width: int) -> pa.RecordBatch:
-    columns = [bins.number * width, bins.n, bins.low, bins.high, bins.mean, bins.first, bins.last]
+    columns = [bins.number * width, bins.n, bins.min, bins.max, bins.mean, bins.first, bins.last]
     return _batch([column[bins.n > 0] for column in columns])
 
 
