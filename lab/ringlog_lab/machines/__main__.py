@@ -110,6 +110,9 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
                     say("the time is over")
                     break
                 pauses[kind].append(_fault(cluster, writers, kind))
+        except RuntimeError:
+            say("a fault has failed\n" + writers.log())
+            raise
         finally:
             writers.stop()
         # a returning primary has not received the missed changes yet
@@ -119,6 +122,7 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
         cluster.switch_off()
     _print(count, {kind: Pauses.of(faults) for kind, faults in pauses.items()}, given.json)
     if count.lost or count.repeated or count.acknowledged < count.produced:
+        say("rows are missing or repeated\n" + writers.log())
         sys.exit(1)
 
 

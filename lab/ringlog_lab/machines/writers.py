@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from psycopg import sql
 
 from ringlog.clients.address import Address
+from ringlog.clients.figures import Counts, State
 from ringlog.clients.writer import Writer
 from ringlog.schema import session
 from ringlog.schema.facility_files.facility_file import load_facility
@@ -23,6 +24,20 @@ class Rows:
     """row's time and value"""
     acknowledged: list[tuple[float, datetime]] = field(default_factory=list)
     """time by the monotonic clock, and the row's time"""
+
+
+class Logged(Counts):
+    """Figures that keep the time of each change of a writer's state and trouble."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        super().__init__()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in {"state", "message"} and value != getattr(self, name):
+            now = datetime.now(UTC).time().isoformat("milliseconds")
+            self.log.append(f"{now} {value.name if isinstance(value, State) else value}")
+        super().__setattr__(name, value)
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,7 @@ class Writers:
         loaded = load_facility(facility)
         addresses = cycle(map(Address.parse, urls))
         self.rows = {table.name: Rows() for table in loaded.tables}
+        self._figures = {table.name: Logged() for table in loaded.tables}
         self._stop = threading.Event()
         self._writers = []
         for table in loaded.tables:
@@ -64,7 +80,15 @@ class Writers:
 
             zone = ZoneInfo(loaded.timezone)
             self._writers.append(
-                Writer(table.written, zone, next(addresses), password, spool, acknowledged=acknowledged)
+                Writer(
+                    table.written,
+                    zone,
+                    next(addresses),
+                    password,
+                    spool,
+                    figures=self._figures[table.name],
+                    acknowledged=acknowledged,
+                )
             )
         self._threads = [
             threading.Thread(target=self._give, args=(writer, index / rate / len(self._writers), 1 / rate))
@@ -83,11 +107,13 @@ class Writers:
             rows.produced[moment] = number
             writer.put(moment, count=number, **self._readings)
 
-    @property
-    def trouble(self) -> str:
-        """The errors of the writers."""
-        return "; ".join(
-            sorted({writer.figures.message for writer in self._writers if writer.figures.message})
+    def log(self) -> str:
+        """What happened to each writer, and what it has at present."""
+        return "\n".join(
+            f"== writer of {name}: {len(self.rows[name].produced)} rows produced, "
+            f"{len(self.rows[name].acknowledged)} acknowledged, {writer.waiting} waiting\n"
+            + "\n".join(figures.log)
+            for (name, figures), writer in zip(self._figures.items(), self._writers, strict=True)
         )
 
     def wrote_since(self, moment: datetime) -> bool:

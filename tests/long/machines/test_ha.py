@@ -1,6 +1,7 @@
 """Machines as `ringlog ha init` makes them: etcd, Patroni, PostgreSQL and gateways, in namespaces."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import yaml
 
 from ringlog.machines.site import Machine, Site, SiteError
 from ringlog_lab.machines.host import enclosed
+from ringlog_lab.machines.writers import Writers
 from servers import ringlog, run
+from waiting import wait_until
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
@@ -27,6 +30,24 @@ def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
     assert count["acknowledged"] == count["produced"] > 100
     assert (count["lost"], count["repeated"]) == (0, 0)
     assert {kind: one["faults"] for kind, one in report["pauses"].items()} == {"switchover": 1, "kill": 1}
+
+
+def test_a_failure_shows_what_happened_to_the_writers(tmp_path: Path) -> None:
+    facility = tmp_path / "facility.toml"
+    facility.write_text(
+        '[[table]]\nname = "magnet"\nrows = 10\ncycle = 0.1\ncolumn = [{ name = "count", type = "int" }]\n'
+    )
+    # nothing listens at port 1
+    writers = Writers(["tds://daq@127.0.0.1:1"], "password", facility, tmp_path / "spool", rate=10.0)
+    try:
+        wait_until(lambda: "127.0.0.1" in writers.log() and writers.rows["magnet"].produced)
+        assert re.match(
+            r"== writer of magnet: \d+ rows produced, 0 acknowledged, \d+ waiting\n"
+            r"\d\d:\d\d:\d\d\.\d{3} RECONNECTING\n\d\d:\d\d:\d\d\.\d{3} .*127\.0\.0\.1",
+            writers.log(),
+        )
+    finally:
+        writers.stop()
 
 
 @pytest.mark.parametrize("strict", [False, True])
