@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +104,11 @@ def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
         " from pg_stat_activity where pid <> pg_backend_pid() order by 2, 1"
     ).fetchall()
     plans, contexts = _contexts(administrator, [pid for pid, _, is_client in processes if is_client])
+    backends = []
+    for pid, name, _ in processes:
+        # it may have ended since
+        with suppress(psutil.NoSuchProcess):
+            backends.append((name, round(memory_of([psutil.Process(pid)], "Pss_Anon"))))
     return Inside(
         seconds=seconds,
         start=start,
@@ -110,11 +116,7 @@ def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
         statements=[Statement(**one) for one in statements[:_KEPT]],
         put=outer[True],
         other=outer[False],
-        backends=[
-            (name, round(memory_of([psutil.Process(pid)], "Pss_Anon")))
-            for pid, name, _ in processes
-            if psutil.pid_exists(pid)
-        ],
+        backends=backends,
         plans=plans,
         contexts=contexts,
         **figures,
