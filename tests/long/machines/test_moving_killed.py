@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,7 @@ from site_load import Load, loaded
 
 from servers import RINGLOG, ringlog
 from sites import WHERE, Site, start
+from waiting import wait_until_reachable
 
 KILLS = int(os.environ.get("MOVING_KILLS", "20"))
 SEED = int(os.environ.get("MOVING_SEED") or random.randrange(2**31))
@@ -57,6 +59,11 @@ def kill(site: Site, load: Load, draw: random.Random, moving: "subprocess.Popen[
     return what
 
 
+def reached(site: Site, name: str) -> bool:
+    with site.admin(name):
+        return True
+
+
 def test_no_row_is_lost_by_a_kill(site: Site, tmp_path: Path) -> None:
     draw = random.Random(SEED)
     where = dict(WHERE)
@@ -77,6 +84,9 @@ def test_no_row_is_lost_by_a_kill(site: Site, tmp_path: Path) -> None:
                     moving.wait(draw.uniform(0, LONGEST))
                 moving.kill()
                 moving.wait()
+            for name in site.servers:
+                # the end of a backend or a server is recovered first
+                wait_until_reachable(partial(reached, site, name))
             done = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
             assert done.returncode == 0, f"seed {SEED}, {kills}: {done.stderr}"
             moves += 1
