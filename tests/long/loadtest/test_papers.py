@@ -18,6 +18,7 @@ from ringlog.loadtest.spring8.results import read_results
 from ringlog_lab.ess.model import regression
 from ringlog_lab.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
 from ringlog_lab.ess.scenarios import SCENARIOS
+from ringlog_lab.papers.results import Family
 from ringlog_lab.soak.drift import Verdict, drift
 from servers import RINGLOG, ringlog
 from waiting import wait_until
@@ -166,7 +167,8 @@ def test_runs_are_compared(ess: Outcome, folder: Path, tmp_path: Path) -> None:
 def test_all_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     data = new_folder("papers")
     options = "loadtest all --only normal,max-ctlib --time 1s --allow-busy --minutes 30"
-    words = [*options.split(), "--output", str(tmp_path), "--data", str(data)]
+    # in a tree with files that no commit has, too
+    words = [*options.split(), "--since", Family().commit(), "--output", str(tmp_path), "--data", str(data)]
     file = tmp_path / "tried" / "normal.json"
     with subprocess.Popen([RINGLOG, *words], stdout=subprocess.PIPE, text=True) as process:
         # the longest first
