@@ -173,7 +173,7 @@ def test_readers_use_the_standby(machines: tuple[Cluster, Cluster], tmp_path: Pa
         with connected("reader") as connection, connection.cursor() as cursor:
             assert reads_at(cursor) is standby
         with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics") as answer:
-            assert 'ringlog_standby_replay_lag_bytes{standby="' in answer.read().decode()
+            assert 'ringlog_standby_replay_lag_bytes{host="' in answer.read().decode()
         # without a standby the primary has them all
         standby.die()
         with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
