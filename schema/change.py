@@ -39,6 +39,10 @@ _LOOK = 0.01  # seconds between two looks for them
 _BLOCKERS = sql_file(__file__, "change_blockers").encode()
 
 
+ERRORS = (psycopg.Error, sa.exc.DBAPIError)
+"""of PostgreSQL, by a connection of either kind"""
+
+
 class Blocked(errors.LockNotAvailable):
     """Other sessions held a lock all the time; the text names them, and how to end them."""
 
@@ -63,7 +67,7 @@ def change(database: str | sa.Engine, work: Callable[[Any], T]) -> T:
                 run(connection, settings)
                 with _noted(database, driver(connection), blockers) if is_last else nullcontext():
                     return work(connection)
-        except (psycopg.Error, sa.exc.DBAPIError) as error:
+        except ERRORS as error:
             if not is_lock_conflict(error):
                 raise
             if blockers:
@@ -125,7 +129,7 @@ def tried(database: str | sa.Engine, work: Callable[[Any], T]) -> T | None:
     """Makes a change; None: a lock was not free in time."""
     try:
         return change(database, work)
-    except (psycopg.Error, sa.exc.DBAPIError) as error:
+    except ERRORS as error:
         if not is_lock_conflict(error):
             raise
         return None
@@ -136,8 +140,13 @@ def announce(connection: AnyConnection, what: str = "") -> None:
     run(connection, sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(what)))
 
 
-def is_lock_conflict(error: psycopg.Error | sa.exc.DBAPIError) -> bool:
-    return isinstance(getattr(error, "orig", error), errors.LockNotAvailable | errors.DeadlockDetected)
+def cause_of(error: Exception) -> Exception:
+    """The driver's error, which SQLAlchemy's has inside."""
+    return getattr(error, "orig", error)
+
+
+def is_lock_conflict(error: Exception) -> bool:
+    return isinstance(cause_of(error), errors.LockNotAvailable | errors.DeadlockDetected)
 
 
 def run(connection: AnyConnection, statements: sql.Composable | str) -> int:

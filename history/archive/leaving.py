@@ -160,11 +160,11 @@ def _put_away(
     for week in written:
         stores.note_newest(connection, week, sql.Identifier("log", partition))
     drop_rows(connection, "log", partition)
-    stayed = connection.execute("select from pg_temp.staying").rowcount
+    ((stayed,),) = connection.execute("select count(*) from pg_temp.staying").fetchall()
     if stayed:
         kept = sql.SQL("select * from {} union all select * from pg_temp.staying")
         refill_default(connection, table, kept.format(default_partition(table)))
     connection.execute("delete from ringlog.late_row where partition = %s", [partition])
     for week in written:
         note(connection, week)
-    return stayed
+    return int(stayed)

@@ -13,6 +13,7 @@ from psycopg import sql
 from ringlog.history.archive.folder import Damaged, Folder
 from ringlog.history.archive.manifest import ColdWeek, default_partition, manifest, settings, verify
 from ringlog.history.archive.parquet import files, late
+from ringlog.history.archive.round import keep_readers_out
 from ringlog.history.archive.stored import Rows, stored
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.schema import session
@@ -159,7 +160,7 @@ def _bring_back(
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
     # the lock excludes readers too: see make_week
-    connection.execute(sql.SQL("lock table only {log} in access exclusive mode").format(**names))
+    keep_readers_out(connection, week.table)
     # marks late rows that arrived while the week was in the archive: see make_week
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
     came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["late"].as_string())}

@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.history.archive.manifest import default_partition
+from ringlog.history.archive.round import keep_readers_out
 from ringlog.history.archive.stored import stored
 from ringlog.schema import clock
 from ringlog.schema.access.roles import become_owner
@@ -88,7 +89,7 @@ def _bring_back(connection: psycopg.Connection, week: Aside) -> int:
         "end": sql.Literal(week.ends),
     }
     # the lock excludes readers too: see make_week
-    connection.execute(sql.SQL("lock table only {log} in access exclusive mode").format(**names))
+    keep_readers_out(connection, week.table)
     overlapping = [
         partition
         for partition in partitions_of_logs(connection, [week.table])[week.table]

@@ -119,9 +119,9 @@ class Samples(Rows):
             'select number, ns as "time", value, severity, status from pg_temp.came where there is null'
         )
         connection.execute(_packing(connection, table).format(samples=new, **names))
-        added = connection.execute("select from pg_temp.came where there is null").rowcount
+        ((added,),) = connection.execute("select count(*) from pg_temp.came where there is null").fetchall()
         connection.execute("drop table pg_temp.came")
-        return added
+        return int(added)
 
     def copied(self, name: str) -> str:
         return f"{name} samples"

@@ -19,7 +19,7 @@ from ringlog.nodes.signals import signals_followed
 from ringlog.schema import session
 from ringlog.schema.access import rights as table_rights
 from ringlog.schema.access.roles import become_owner
-from ringlog.schema.change import CHANNEL, change
+from ringlog.schema.change import CHANNEL, cause_of, change
 from ringlog.schema.facility import Facility, Node, SampleTable, Table
 from ringlog.schema.installing.install import (
     InstallRefused,
@@ -186,7 +186,7 @@ def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None
 
 
 def _away(node: Node, error: Exception, alone: bool) -> None:
-    why = " ".join(str(getattr(error, "orig", error)).split())
+    why = " ".join(str(cause_of(error)).split())
     if not alone:
         raise ServerError(f"node {node.name} cannot be reached, and nothing was installed here: {why}")
     log.error("node %s cannot be reached, and its tables cannot be written or read: %s", node.name, why)

@@ -24,7 +24,7 @@ from psycopg import sql
 from ringlog.schema import ledger, locks
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
-from ringlog.schema.change import is_lock_conflict, run, run_all, tried
+from ringlog.schema.change import ERRORS, cause_of, is_lock_conflict, run, run_all, tried
 from ringlog.schema.clock import judge, sure
 from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
@@ -186,7 +186,7 @@ class _Round:
         tables and weeks are not affected."""
         try:
             done = tried(self.engine, work)
-        except (psycopg.Error, sa.exc.DBAPIError) as error:
+        except ERRORS as error:
             self.failed.append(refusal(f"log.{what}", error))
             return None
         if done is None:
@@ -226,14 +226,14 @@ class _Round:
             try:
                 with self.engine.begin() as connection:
                     counts[table] = _rows_in_default(connection, table)
-            except (psycopg.Error, sa.exc.DBAPIError) as error:
+            except ERRORS as error:
                 self.failed.append(refusal(f"log.{table}_default", error))
         return {table: rows for table, rows in counts.items() if rows}
 
 
-def refusal(table: str, error: psycopg.Error | sa.exc.DBAPIError) -> str:
+def refusal(table: str, error: Exception) -> str:
     """PostgreSQL's error about a table, as a line. Raises it again if the connection is lost."""
-    cause = getattr(error, "orig", error)
+    cause = cause_of(error)
     if isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "57P").startswith("57P"):
         raise error
     return f"failed at {table}: {' '.join(str(cause).split())}"
@@ -383,7 +383,7 @@ def _read_logs(connection: sa.Connection, clock: Clock, failed: list[str]) -> It
             try:
                 with connection.begin_nested():
                     waiting = _waiting(connection, table, keep_from, clock.trusted)
-            except (psycopg.Error, sa.exc.DBAPIError) as error:
+            except ERRORS as error:
                 failed.append(refusal(f"log.{table}_default", error))
         yield _Log(table, keep_from, partitions[table], waiting, retired)
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import TypeVar
 
-import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema import registry
 from ringlog.schema.access.roles import become_owner
 from ringlog.schema.catalogue import columns, relations
-from ringlog.schema.change import change, run
+from ringlog.schema.change import ERRORS, cause_of, change, run
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.relations.partitions import log_partitions
@@ -148,8 +147,8 @@ def repaired(engine: sa.Engine, work: Callable[[], T]) -> T:
     while True:
         try:
             return work()
-        except (psycopg.Error, sa.exc.DBAPIError) as error:
-            cause = getattr(error, "orig", error)
+        except ERRORS as error:
+            cause = cause_of(error)
             if not isinstance(cause, errors.DataCorrupted | errors.IndexCorrupted):
                 raise
             message = " ".join(str(cause).split())

@@ -108,7 +108,7 @@ class Writers:
             writer.put(moment, count=number, **self._readings)
 
     def log(self) -> str:
-        """What happened to each writer, and what it has at present."""
+        """For each writer, its numbers of rows and the times when its state or its error changed."""
         return "\n".join(
             f"== writer of {name}: {len(self.rows[name].produced)} rows produced, "
             f"{len(self.rows[name].acknowledged)} acknowledged, {writer.waiting} waiting\n"

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psycopg
 import sqlalchemy as sa
 
 from ringlog.errors import ServerError
 from ringlog.extras import demand, hint
 from ringlog.history.archive_server.settings import Settings
-from ringlog.schema.change import change
+from ringlog.schema.change import ERRORS, cause_of, change
 from ringlog.schema.relations import archive_tables
 from ringlog.server.embedded.account import Account
 from ringlog.server.processes.background import in_background
@@ -77,8 +76,8 @@ class ArchiveServer(Supervised):
             try:
                 with self._administrator.begin() as connection:
                     text = archive_tables.files(connection, json.loads(table))
-            except (psycopg.Error, sa.exc.DBAPIError) as failed:
-                error = " ".join(str(getattr(failed, "orig", failed)).split())
+            except ERRORS as failed:
+                error = " ".join(str(cause_of(failed)).split())
             rest = memoryview(json.dumps([int(number), text, error]).encode() + b"\n")
             with suppress(OSError, ValueError):  # it has ended
                 while rest:
@@ -90,9 +89,8 @@ class ArchiveServer(Supervised):
 
         try:
             change(self._administrator, work)
-        except (psycopg.Error, sa.exc.DBAPIError) as error:
-            cause = getattr(error, "orig", error)
-            message = f"the archive server's address cannot be stored in PostgreSQL: {cause}"
+        except ERRORS as error:
+            message = f"the archive server's address cannot be stored in PostgreSQL: {cause_of(error)}"
             raise ServerError(message) from None
 
     def look(self) -> None:
@@ -149,7 +147,7 @@ def archive_server(administrator: sa.Engine, data: Path | None) -> Iterator[Arch
                     servers.running = server
                     while not end.wait(_LOOK):
                         server.look()
-            except (ServerError, OSError, psycopg.Error, sa.exc.DBAPIError) as error:
+            except (ServerError, OSError, *ERRORS) as error:
                 log.error("%s; the next try is in %.0f s", error, _LOOK)
                 end.wait(_LOOK)
 
@@ -161,6 +159,6 @@ def _is_needed(administrator: sa.Engine) -> bool:
     try:
         with administrator.begin() as connection:
             return archive_tables.is_needed(connection)
-    except (psycopg.Error, sa.exc.DBAPIError):
+    except ERRORS:
         # PostgreSQL has stopped or moved; the parts that need it report that
         return False

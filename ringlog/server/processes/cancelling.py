@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import sqlalchemy as sa
 
+from ringlog.schema.change import ERRORS, cause_of
 from ringlog.server.embedded.postgres import Stopped
 from ringlog.server.processes.background import in_background
 
@@ -34,8 +35,8 @@ def cancelled_at(stop: threading.Event, engine: sa.Engine) -> Iterator[None]:
     try:
         with in_background("cancelling", cancel, ended):
             yield
-    except (psycopg.Error, sa.exc.DBAPIError) as error:
-        if stop.is_set() and isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
+    except ERRORS as error:
+        if stop.is_set() and isinstance(cause_of(error), psycopg.errors.QueryCanceled):
             raise Stopped from None
         raise
     finally:
