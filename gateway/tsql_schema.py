@@ -6,6 +6,7 @@ from importlib.resources import files
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.gateway._core import fill_facts
 from ringlog.schema.change import run
 
 ORDER = (
@@ -94,4 +95,4 @@ def install(connection: sa.Connection) -> list[str]:
 
 def _scripts() -> list[str]:
     folder = files(__name__.rpartition(".")[0]).joinpath("sql")
-    return [folder.joinpath(f"{file}.sql").read_text() for file in ORDER]
+    return [fill_facts(folder.joinpath(f"{file}.sql").read_text()) for file in ORDER]

@@ -234,12 +234,20 @@ fn decode_text(charset: &str, bytes: &[u8]) -> Option<String> {
     Some(Charset::named(charset)?.decode(bytes)?.into_owned())
 }
 
+/// A script of schema tsql with the facts about T-SQL that it names.
+#[pyfunction]
+fn fill_facts(script: &str) -> String {
+    tsql::facts::filled(script)
+}
+
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::charset_name;
     #[pymodule_export]
     use super::decode_text;
+    #[pymodule_export]
+    use super::fill_facts;
     #[pymodule_export]
     use super::self_signed;
     #[pymodule_export]

@@ -349,20 +349,21 @@ fn refused_operators() -> String {
     rows.iter().map(row).collect::<Vec<_>>().join(",\n")
 }
 
-/// The same as functions of schema tsql, for types that only PostgreSQL knows.
-pub fn sql() -> String {
+/// The same facts as SQL, for types that only PostgreSQL knows (sql/conversions/chart.sql).
+pub fn tables() -> Vec<(&'static str, String)> {
     let row = |((_, name), (sql_server, ase)): ((Class, &str), (&str, &str))| {
         format!("  when '{name}' then case when sybase then '{ase}' else '{sql_server}' end\n")
     };
     let chart: String = CLASSES.into_iter().zip(SQL_SERVER.into_iter().zip(ASE)).map(row).collect();
     let verbs = OPERATORS.map(|operator| format!("('{operator}', '{}')", verb(operator)));
-    include_str!("conversions.sql")
-        .replace("{chart}", &chart)
-        .replace("{classes}", &CLASSES.map(|(_, name)| name).join(","))
-        .replace("{operators}", &refused_operators())
-        .replace("{verbs}", &verbs.join(", "))
-        .replace("{clash}", &CLASH.to_string())
-        .replace("{clashing}", &message(CLASH, "%s", "%s"))
-        .replace("{by_convert}", &NOT_BY_ITSELF.to_string())
-        .replace("{not_by_itself}", &message(NOT_BY_ITSELF, "%s", "%s"))
+    vec![
+        ("chart", chart),
+        ("classes", CLASSES.map(|(_, name)| name).join(",")),
+        ("operators", refused_operators()),
+        ("verbs", verbs.join(", ")),
+        ("clash", CLASH.to_string()),
+        ("clashing", message(CLASH, "%s", "%s")),
+        ("by_convert", NOT_BY_ITSELF.to_string()),
+        ("not_by_itself", message(NOT_BY_ITSELF, "%s", "%s")),
+    ]
 }

@@ -235,8 +235,8 @@ pub fn sqlstate_ends(sqlstate: &str) -> Ends {
     }
 }
 
-/// Functions of schema tsql with the same facts, for errors that a procedure has caught.
-pub fn sql() -> String {
+/// The same facts as SQL, for errors that a procedure has caught (sql/errors/errors.sql).
+pub fn tables() -> Vec<(&'static str, String)> {
     let quoted = |states: &[&str]| {
         let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
         states.join(", ")
@@ -278,22 +278,23 @@ pub fn sql() -> String {
             format!("  ({texts}, {}, {})", or_null(own), or_null(form.words.map(String::from)))
         })
         .collect();
-    include_str!("errors.sql")
-        .replace("{forms}", &forms.join(",\n"))
-        .replace("{function}", FUNCTION)
-        .replace("{numbers}", &numbers)
-        .replace("{range_states}", &ranges_of_domains)
-        .replace("{in_ase}", &in_ase)
-        .replace("{duplicate}", DUPLICATE)
-        .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
-        .replace("{severities}", &severities)
-        .replace("{no_number}", &NO_NUMBER.0.to_string())
-        .replace("{severity}", &NO_NUMBER.1.to_string())
-        .replace("{ranges}", &ranges_that(|_| true))
-        .replace("{dooming}", &ranges_that(dooming))
-        .replace("{arithmetic}", &ARITHMETIC.map(|number| number.to_string()).join(", "))
-        .replace("{only}", &states_that(true))
-        .replace("{more}", &states_that(false))
+    vec![
+        ("forms", forms.join(",\n")),
+        ("function", FUNCTION.into()),
+        ("numbers", numbers),
+        ("range_states", ranges_of_domains),
+        ("in_ase", in_ase),
+        ("duplicate", DUPLICATE.into()),
+        ("of_constraint", DUPLICATE_OF_CONSTRAINT.0.to_string()),
+        ("severities", severities),
+        ("no_number", NO_NUMBER.0.to_string()),
+        ("severity", NO_NUMBER.1.to_string()),
+        ("ranges", ranges_that(|_| true)),
+        ("dooming", ranges_that(dooming)),
+        ("arithmetic", ARITHMETIC.map(|number| number.to_string()).join(", ")),
+        ("only", states_that(true)),
+        ("more", states_that(false)),
+    ]
 }
 
 #[cfg(test)]

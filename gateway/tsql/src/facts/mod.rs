@@ -16,3 +16,9 @@ pub mod type_names;
 pub mod types;
 pub mod variants;
 pub mod without_effect;
+
+/// A script of schema tsql with the facts that it names as `{facts.<name>}`, as the same functions for PostgreSQL.
+pub fn filled(script: &str) -> String {
+    let tables = conversions::tables().into_iter().chain(errors::tables());
+    tables.fold(script.to_owned(), |text, (name, facts)| text.replace(&format!("{{facts.{name}}}"), &facts))
+}
