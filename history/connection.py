@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,10 @@ __all__ = [
 
 BATCH_BYTES = 4 << 20
 """bytes of PostgreSQL's format in a record batch"""
+
+_PACKS = """
+select coalesce(has_function_privilege(to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'), false)
+"""
 
 _STATEMENTS = 64
 """prepared statements of a connection"""
@@ -90,8 +95,6 @@ class Connection:
         self._names: dict[str, bytes] = {}
         self.storages: set[str] = set()
         """tables that are known to have closed rows (ringlog.history.closed)"""
-        self.packs: bool | None = None
-        """whether ringlog.array_bytes may be used; None: not known yet (ringlog.history.sampled)"""
         with _errors_converted():
             self._small = session.connect(conninfo, autocommit=True)
             # in zones with summer time two moments of autumn have one name (PEP 495); custom plans would cost
@@ -111,6 +114,11 @@ class Connection:
             self._opened(pid)
         self._is_used = True
         return self._stream
+
+    @cached_property
+    def packs(self) -> bool:
+        """Whether arrays come in PostgreSQL's form in memory: only a superuser can have installed that."""
+        return self.answer(_PACKS).get_value(0, 0) == b"\1"
 
     def records(self, query: sql.Composable) -> list[dict[str, Any]]:
         """All rows of a query's result, which must be small. Raises ReadError."""
@@ -137,6 +145,10 @@ class Connection:
             _checked(libpq.prepare(name, text.encode()))
             self._names[text] = name
         return _checked(libpq.exec_prepared(name, values, result_format=1))
+
+    def once(self, query: sql.Composable) -> pq.abc.PGresult:
+        """The result, in binary, of a query whose text has its values. Raises ReadError."""
+        return _checked(self._small.pgconn.exec_params(query.as_string().encode(), None, result_format=1))
 
     def begin_snapshot(self) -> None:
         """Begins a transaction of the streams in which all read the same rows. Raises ReadError."""

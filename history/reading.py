@@ -17,7 +17,7 @@ from ringlog.history.archive.parquet.files import read as read_file
 from ringlog.history.archive.parquet.late import merged
 from ringlog.history.closed import are_there, blocks
 from ringlog.history.connection import Connection, records, rows, run, time_literal, transaction
-from ringlog.history.series import NotInBlocks, series
+from ringlog.history.series import series
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.moments import MICROSECOND, microseconds, moment_of
 from ringlog.schema.sql_files import sql_file
@@ -408,15 +408,11 @@ def _hot(
     end: datetime | None,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    if len(columns) == 1 and start is not None and end is not None and start < end and limit is None:
-        blocks = series(connection, table, columns[0], start, end)
-        if blocks is not None:
-            try:
-                yield from blocks
-            except NotInBlocks as end_of_blocks:
-                start = end_of_blocks.since
-            else:
-                return
+    if columns and start is not None and end is not None and start < end:
+        pages = series(connection, table, columns, start, end, limit)
+        if pages is not None:
+            yield from pages
+            return
     query = sql.SQL('{} order by "time", seq_no limit {}').format(
         _select(table, columns, start, end), sql.SQL("all") if limit is None else sql.Literal(limit)
     )

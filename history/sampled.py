@@ -174,7 +174,7 @@ def _hot(
 ) -> Generator[pa.RecordBatch, None, datetime | None]:
     """The samples in PostgreSQL. Returns the moment up to which it has read them where some of the others are
     in a cold week."""
-    packs = _packs(connection)
+    packs = connection.packs
     text = _page(location.table, packs)
     first, last = (microseconds(bound) * 1000 for bound in (start, end))
     since = start
@@ -288,17 +288,6 @@ def _batch(
         *(pa.array(each.astype("i2")) for each in (times % 1000, severities, statuses)),
     ]
     return pa.RecordBatch.from_arrays(columns, names=["time", location.column, NANOSECONDS, SEVERITY, STATUS])
-
-
-def _packs(connection: Connection) -> bool:
-    """Whether arrays are sent in PostgreSQL's form in memory: only a superuser can have installed that."""
-    if connection.packs is None:
-        query = (
-            "select coalesce(has_function_privilege("
-            "to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'), false) as packs"
-        )
-        connection.packs = bool(records(connection, sql.SQL(query))[0]["packs"])
-    return connection.packs
 
 
 @cache

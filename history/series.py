@@ -1,192 +1,143 @@
-"""Reads one column of numbers from a log, in blocks of bytes.
+"""Reads numbers from a log as columns, in pages of thousands of rows.
 
 libpq handles each row separately, which takes the client as long as PostgreSQL. So PostgreSQL aggregates the
-times and values of a span of time into arrays: a block of thousands of rows is one row of the result.
+times and values of a page into arrays: a page is one row of the result.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_cut, sent
-from ringlog.history.connection import Connection, ReadError, records, rows, time_literal
+from ringlog.history.arrays import HEAD, Content, Numbers, in_memory, in_memory_cut, sent
+from ringlog.history.closed import array, whole
+from ringlog.history.connection import Connection, ReadError, rows, time_literal
 from ringlog.history.summaries.copying import POSTGRES_EPOCH
-from ringlog.schema.column_type import ColumnType
+from ringlog.schema.column_type import TYPES, ColumnType
 from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.moments import moment_of
 from ringlog.schema.sql_files import sql_file
 
 TIME = pa.timestamp("us", tz="UTC")
 
-_BLOCK = 8192  # rows of a block, if they keep the table's cycle or another constant rate
-_MOST = 1_000_000  # the most rows of a block: more are read as rows
-_STRETCHES = 50_000  # the most stretches: each takes a lookup, also an empty one
-_FASTER = 512  # the most stretches for rows faster than the cycle
-_FEW = 10_000  # the most rows that are read as rows
-_SOME = 256  # rows from which the rate is estimated
-_LEAST = 32  # rows of a stretch on average: the lookup of one takes as long as reading these
+_VALUES = 1 << 17  # of a page, with the times
+_LEAST = 1024  # rows of a page
+_WIDER = 4  # a page is sought within so many times the time of the last one: PostgreSQL plans fewer weeks
 
-_SEND = sql.Identifier("pg_catalog", "array_send")
+_PAGE = sql_file(__file__, "series_page")
 
-_QUERY = sql_file(__file__, "series_query")
-
-
-_EXTENT = sql_file(__file__, "series_extent")
-
-
-_COUNT = sql_file(__file__, "series_count")
-
-
-class NotInBlocks(Exception):
-    """The rows from `since` on must be read one by one."""
-
-    def __init__(self, since: datetime) -> None:
-        super().__init__(f"from {since} on")
-        self.since = since
+_KINDS = """
+select attname, atttypid from pg_attribute
+where attrelid = to_regclass($1) and attname = any($2) and attnum > 0
+"""
 
 
 def series(
-    connection: Connection, table: str, column: str, start: datetime, end: datetime
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime,
+    end: datetime,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch] | None:
-    """The column's rows, including nulls, from `start` on and before `end`, by time: `time` and the column.
-    At least one batch, which may be empty.
+    """The rows, including nulls, from `start` on and before `end`, at most `limit`, by time: `time` and the
+    columns. At least one batch, which may be empty. The iterator may raise ReadError.
 
-    None if the column is text, or the rows are too few for blocks. The iterator may raise NotInBlocks at its
-    end, and ReadError.
+    None unless the columns are numbers, or a single waveform of numbers.
     """
-    known = _known(connection, table, column)
-    if known is None:
+    found = connection.answer(_KINDS, _log(table).as_string().encode(), array(columns))
+    value = found.get_value
+    types = {value(row, 0): TYPES.get(whole(value(row, 1))) for row in range(found.ntuples)}
+    kinds = {column: kind for column in columns if (kind := types.get(column.encode())) is not None}
+    if len(kinds) < len(columns):
         return None
-    kind, seconds = known.type, known.seconds
-    if kind is not None and kind.is_packed:
-        return _waveforms(connection, table, known, start, end)
-    if kind is None or not kind.is_fixed:
-        return None
-    span = (end - start).total_seconds()
-    if not seconds or span < _FEW * seconds:
-        return None
-    found = _extent(connection, table, start, end)
-    if found is None:
-        return None
-    start, end, faster = found
-    span = (end - start).total_seconds()
-    width = max(_BLOCK * seconds, span / _STRETCHES)
-    width = min(width, max(_BLOCK * faster, span / _FASTER))
-    most = round(span / width * _LEAST)
-    if most > _SOME and _count(connection, table, start, end, most) < most:
-        return None
-    return _blocks(connection, table, known, start, end, max(1, round(width * 1e6)))
+    if all(kind.is_fixed for kind in kinds.values()):
+        return _pages(connection, table, kinds, start, end, limit)
+    if len(columns) == 1 and kinds[columns[0]].is_packed and limit is None:
+        return _waveforms(connection, table, columns[0], kinds[columns[0]], start, end)
+    return None
 
 
-def _extent(
-    connection: Connection, table: str, start: datetime, end: datetime
-) -> tuple[datetime, datetime, float] | None:
-    """The time of the first row in an interval, a moment after the last one, and the seconds from row to row
-    at the begin. None if the rows are few.
-    """
-    bounds = {"log": _log(table), "start": time_literal(start), "end": time_literal(end)}
-    (row,) = records(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
-    if row["n"] < _SOME:
-        return None
-    seconds = (row["later"] - row["first"]).total_seconds() / (_SOME - 1)
-    return row["first"], row["last"] + timedelta(microseconds=1), seconds
-
-
-def _count(connection: Connection, table: str, start: datetime, end: datetime, most: int) -> int:
-    """The number of rows, at most `most`."""
-    bounds = {"log": _log(table), "start": time_literal(start), "end": time_literal(end)}
-    (row,) = records(connection, sql.SQL(_COUNT).format(most=sql.Literal(most), **bounds))
-    return int(row["n"])
-
-
-@dataclass(frozen=True)
-class _Column:
-    """A column, its type (None: not one of ringlog's), the seconds from row to row of its log, and the
-    decoder of its arrays."""
-
-    name: str
-    type: ColumnType | None
-    seconds: float
-    pack: sql.Composable
-    """PostgreSQL's function that encodes an array as bytes"""
-    unpack: Unpack
-
-
-def _known(connection: Connection, table: str, column: str) -> _Column | None:
-    query = sql.SQL(
-        "select attribute.atttypid::regtype::text as kind,"
-        " greatest(logged_table.cycle * logged_table.log_nth, logged_table.log_period) as seconds,"
-        # only a superuser can have installed it
-        " coalesce(has_function_privilege(to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'),"
-        " false) as packs"
-        " from pg_attribute as attribute"
-        " join ringlog.logged_table on logged_table.table_name = {}"
-        " where attribute.attrelid = to_regclass({}) and attribute.attname = {}"
-    ).format(sql.Literal(table), sql.Literal(_log(table).as_string()), sql.Literal(column))
-    found = records(connection, query)
-    if not found:
-        return None
-    (row,) = found
-    pack, unpack = (sql.Identifier("ringlog", "array_bytes"), in_memory) if row["packs"] else (_SEND, sent)
-    return _Column(column, ColumnType.of_postgresql(row["kind"]), row["seconds"], pack, unpack)
-
-
-def _element(column: _Column) -> tuple[str, pa.DataType]:
-    """The types of a value, or of a waveform's points: numpy's and Arrow's."""
-    assert column.type is not None
-    kind = column.type.element
-    return kind.octets, kind.arrow
-
-
-def _blocks(
-    connection: Connection, table: str, column: _Column, start: datetime, end: datetime, width: int
+def _pages(
+    connection: Connection,
+    table: str,
+    kinds: Mapping[str, ColumnType],
+    start: datetime,
+    end: datetime,
+    limit: int | None,
 ) -> Iterator[pa.RecordBatch]:
-    element, arrow = _element(column)
-    span = (end - start) // timedelta(microseconds=1)
-    query = sql.SQL(_QUERY).format(
-        last=sql.Literal((span - 1) // width),
-        pack=column.pack,
-        column=sql.Identifier(column.name),
+    most = size = max(_LEAST, _VALUES // (1 + len(kinds)))
+    since, until, left = start, end, limit
+    given = False
+    while True:
+        page = _page(connection, table, kinds, since, until, size if left is None else min(size, left))
+        n, reached = page.num_rows, until
+        if n == size:
+            # more rows of the last time may follow
+            times = page.column(0).view(pa.int64()).to_numpy()
+            n = int(np.searchsorted(times, times[-1]))
+            if n == 0:
+                size *= 2
+                continue
+            reached = moment_of(int(times[n]))
+        left = None if left is None else left - n
+        is_last = reached >= end or left == 0
+        if n or (is_last and not given):
+            yield page.slice(0, n)
+            given = True
+        if is_last:
+            return
+        width = _WIDER * (reached - since)
+        since, size = reached, most
+        until = since + width if width < end - since else end
+
+
+def _page(
+    connection: Connection,
+    table: str,
+    kinds: Mapping[str, ColumnType],
+    since: datetime,
+    until: datetime,
+    most: int,
+) -> pa.RecordBatch:
+    """The first rows of a time, at most `most`."""
+    pack = _pack(connection)
+    names = [sql.Identifier(column) for column in ("time", *kinds)]
+    query = sql.SQL(_PAGE).format(
+        packed=sql.SQL(", ").join(sql.SQL("{}(array_agg({}))").format(pack, name) for name in names),
+        columns=sql.SQL(", ").join(names),
         log=_log(table),
-        start=time_literal(start),
-        end=time_literal(end),
-        width=sql.Literal(f"{width} microseconds"),
-        most=sql.Literal(_MOST + 1),
+        start=time_literal(since),
+        end=time_literal(until),
+        most=sql.Literal(most),
     )
-    schema = pa.schema([("time", TIME), (column.name, arrow)])
-    latest = None
-    since = None
-    # row by row, so that PostgreSQL makes the next block meanwhile
-    for batch in rows(connection, query, batch_bytes=1):
-        if since is not None:
-            # read to the end: a cancelled query would end the transaction, which the following reads need
-            continue
-        for number, times, samples in zip(*batch.columns, strict=True):
-            time = _unpacked(column, times.as_buffer(), "i8")[0] + POSTGRES_EPOCH
-            if len(time) > _MOST:
-                since = start + timedelta(microseconds=number.as_py() * width)
-                break
-            values, there = _unpacked(column, samples.as_buffer(), element)
-            if len(values) != len(time) or (latest is not None and time[0] < latest):
-                raise ReadError(f"the rows of {table} came out of their order", None)
-            latest = int(time[-1])
-            values = pa.array(np.require(values, requirements="A"), mask=None if there is None else ~there)
-            yield pa.RecordBatch.from_arrays([pa.array(time, TIME), values.cast(arrow)], schema=schema)
-    if since is not None:
-        raise NotInBlocks(since)
-    if latest is None:
-        yield pa.RecordBatch.from_pylist([], schema=schema)
+    found = connection.once(query)
+    times, _ = _unpacked(connection, "time", found.get_value(0, 0) or b"", "i8")
+    if (times[1:] < times[:-1]).any():
+        raise ReadError(f"the rows of {table} came out of their order", None)
+    arrays = [pa.array(times + POSTGRES_EPOCH, TIME)]
+    for index, (column, kind) in enumerate(kinds.items(), 1):
+        values, there = _unpacked(connection, column, found.get_value(0, index) or b"", kind.octets)
+        if len(values) != len(times):
+            raise ReadError(f"{column}: {len(values)} values of {len(times)} rows", None)
+        values = pa.array(np.require(values, requirements="A"), mask=None if there is None else ~there)
+        arrays.append(values.cast(kind.arrow))
+    return pa.RecordBatch.from_arrays(arrays, ["time", *kinds])
+
+
+def _pack(connection: Connection) -> sql.Identifier:
+    """PostgreSQL's function that encodes an array as bytes."""
+    return sql.Identifier(*(("ringlog", "array_bytes") if connection.packs else ("pg_catalog", "array_send")))
 
 
 def _waveforms(
-    connection: Connection, table: str, column: _Column, start: datetime, end: datetime
+    connection: Connection, table: str, column: str, kind: ColumnType, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
-    element, arrow = _element(column)
+    element, arrow = kind.octets, kind.element.arrow
     # each array is cut behind its head, so that Arrow uses the received bytes without a copy
-    is_cut = column.unpack is in_memory
+    is_cut = connection.packs
     parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if is_cut else "packed"
     query = sql.SQL(
         'select "time", {parts} from ('
@@ -197,50 +148,59 @@ def _waveforms(
         ") as found offset 0) as read"
     ).format(
         parts=sql.SQL(parts).format(head=sql.Literal(HEAD)),
-        pack=column.pack,
-        column=sql.Identifier(column.name),
+        pack=_pack(connection),
+        column=sql.Identifier(column),
         log=_log(table),
         start=time_literal(start),
         end=time_literal(end),
     )
-    schema = pa.schema([("time", TIME), (column.name, pa.list_(arrow))])
+    schema = pa.schema([("time", TIME), (column, pa.list_(arrow))])
     for batch in rows(connection, query):
-        bounds, points = _cut(column, batch, element) if is_cut else _together(column, batch, element)
+        bounds, points = (
+            _cut(column, batch, element) if is_cut else _together(connection, column, batch, element)
+        )
         lists = pa.ListArray.from_arrays(
             pa.array(bounds, pa.int32()), pa.array(points).cast(arrow), mask=batch.column(1).is_null()
         )
         yield pa.RecordBatch.from_arrays([batch.column(0), lists], schema=schema)
 
 
-def _cut(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
+def _cut(column: str, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         bounds, points = in_memory_cut(batch["head"], batch["values"], element)
     except ValueError as error:
-        raise ReadError(f"{column.name}: {error}", None) from error
+        raise ReadError(f"{column}: {error}", None) from error
     return bounds, np.require(points, requirements="A")
 
 
-def _together(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
-    parts = [_points(column, content.as_buffer(), element) for content in batch["packed"]]
+def _together(
+    connection: Connection, column: str, batch: pa.RecordBatch, element: str
+) -> tuple[np.ndarray, np.ndarray]:
+    parts = [_points(connection, column, content.as_buffer(), element) for content in batch["packed"]]
     bounds = np.cumsum([0, *(0 if part is None else len(part) for part in parts)])
     there = [part for part in parts if part is not None]
     return bounds, np.concatenate(there) if there else np.empty(0, element)
 
 
-def _points(column: _Column, content: pa.Buffer | None, element: str) -> np.ndarray | None:
+def _points(
+    connection: Connection, column: str, content: pa.Buffer | None, element: str
+) -> np.ndarray | None:
     if content is None:
         return None
-    values, there = _unpacked(column, content, element)
+    values, there = _unpacked(connection, column, content, element)
     if there is not None:
         raise ReadError("a waveform has nulls", None)
     return values
 
 
-def _unpacked(column: _Column, content: pa.Buffer, element: str) -> Numbers:
+def _unpacked(connection: Connection, column: str, content: Content, element: str) -> Numbers:
+    """The values of an array; no bytes are none."""
+    if not len(content):
+        return np.empty(0, element), None
     try:
-        return column.unpack(content, element)
+        return (in_memory if connection.packs else sent)(content, element)
     except ValueError as error:
-        raise ReadError(f"{column.name}: {error}", None) from error
+        raise ReadError(f"{column}: {error}", None) from error
 
 
 def _log(table: str) -> sql.Identifier:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import sqlalchemy as sa
 from adbc_driver_manager.dbapi import Cursor
@@ -102,7 +103,7 @@ def test_no_more_rows_than_requested(every_type: psycopg.Connection, conninfo: s
 def test_one_column_is_the_same_as_several(
     every_type: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch, by_superuser: bool
 ) -> None:
-    """Many rows of one column are in blocks: with nulls, of one time, dense, or far apart."""
+    """Numbers are read in pages, beside a text as rows: with nulls, of one time, dense, or far apart."""
     if not by_superuser:
         every_type.execute("drop function ringlog.array_bytes(anyarray)")
     every_type.execute(
@@ -123,14 +124,23 @@ def test_one_column_is_the_same_as_several(
     assert rows.num_rows > 40_000
     cancelled: list[Cursor] = []
     monkeypatch.setattr(Cursor, "adbc_cancel", lambda cursor: cancelled.append(cursor))
-    for most in (series._MOST, 3000):
-        monkeypatch.setattr(series, "_MOST", most)
-        for name in names:
-            found = pa.Table.from_batches(read(conninfo, "every_type", [name], start, end))
-            assert found.schema == pa.schema([rows.schema.field("time"), rows.schema.field(name)])
-            assert found["time"].equals(rows["time"])
-            # NaN is not equal to itself
-            assert [*map(repr, found[name].to_pylist())] == [*map(repr, rows[name].to_pylist())]
+    numbers = names[:-1]
+    for least, values in ((series._LEAST, series._VALUES), (1, 4), (5, 3000)):
+        monkeypatch.setattr(series, "_LEAST", least)
+        monkeypatch.setattr(series, "_VALUES", values)
+        # the smallest pages are many
+        last = end if least > 1 else start + timedelta(seconds=100)
+        expected = rows.filter(pc.less(rows["time"], last))
+        for some in ([numbers] if least > 1 else []) + [[name] for name in names]:
+            found = pa.Table.from_batches(read(conninfo, "every_type", some, start, last))
+            assert found.schema == expected.select(["time", *some]).schema
+            assert found["time"].equals(expected["time"])
+            for name in some:
+                # NaN is not equal to itself
+                assert [*map(repr, found[name].to_pylist())] == [*map(repr, expected[name].to_pylist())]
+        for limit in (1, 2, 3, 4, 50):
+            part = pa.Table.from_batches(read(conninfo, "every_type", ["an_int"], start, last, limit=limit))
+            assert part.equals(expected.select(["time", "an_int"]).slice(0, limit))
     # a cancelled query would end the transaction in which the rest is read
     assert cancelled == []
 
@@ -168,48 +178,29 @@ def test_waveforms(engine: sa.Engine, conninfo: str, by_superuser: bool) -> None
             assert found[kind].to_pylist() == rows[2 * begin :]
 
 
-def test_blocks_are_small_if_rows_are_faster_than_the_cycle(
-    every_type: psycopg.Connection, conninfo: str
+def test_pages_are_found_among_empty_weeks_and_bursts(
+    every_type: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    every_type.execute(
-        "insert into weeks.every_type (seq_no, time, a_real)"
-        " select 1, %s + n * interval '1 ms', n from generate_series(0, 59999) as n",
-        [NOON],
-    )
-    week = timedelta(days=7)
-    batches = [*read(conninfo, "every_type", ["a_real"], NOON - week, NOON + week)]
-    assert [batch.num_rows for batch in batches] == [8192] * 7 + [2656]
-    assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(60_000)]
-
-
-def test_a_burst_at_the_begin_makes_few_blocks(every_type: psycopg.Connection, conninfo: str) -> None:
-    every_type.execute(
-        "insert into weeks.every_type (seq_no, time, a_real)"
-        " select 1, %s + n * interval '1 ms', n from generate_series(-1000, -1) as n",
-        [NOON],
-    )
-    fill(every_type, 20_000)
-    batches = [*read(conninfo, "every_type", ["a_real"], NOON - timedelta(1), NOON + timedelta(1))]
-    assert len(batches) <= series._FASTER + 1
-    assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(-1000, 20_000)]
-
-
-def test_few_rows_of_a_long_time_are_not_searched_span_by_span(
-    every_type: psycopg.Connection, conninfo: str
-) -> None:
-    """Rows a week apart, and some at the table's cycle: 38,000 spans of 8,192 cycles, nearly all empty."""
+    """Rows a week apart, a burst, and some at the table's cycle, within twenty years."""
+    monkeypatch.setattr(series, "_LEAST", 100)
+    monkeypatch.setattr(series, "_VALUES", 200)
     every_type.execute(
         "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s - n * interval '1 week', -n from generate_series(1, 520) as n",
         [NOON],
     )
+    every_type.execute(
+        "insert into weeks.every_type (seq_no, time, a_real)"
+        " select 1, %s + n * interval '1 ms', n from generate_series(0, 999) as n",
+        [NOON - timedelta(seconds=1)],
+    )
     fill(every_type, 600)
-    start, end = NOON - timedelta(days=3652), NOON + timedelta(days=1)
-    with closing(connect(conninfo)) as connection:
-        assert series.series(connection, "every_type", "a_real", start, end) is None
+    start, end = NOON - timedelta(days=3652), NOON + timedelta(days=3652)
     batches = [*read(conninfo, "every_type", ["a_real"], start, end)]
+    assert max(batch.num_rows for batch in batches) < 100
     assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [
         *range(-520, 0),
+        *range(1000),
         *range(600),
     ]
 
