@@ -11,7 +11,7 @@ import importlib.util
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 from ringlog.schema.moments import MICROSECOND
 from ringlog.schema.relations import closed
+from ringlog.schema.sql_files import sql_file
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +95,14 @@ def close(
     stopped: Callable[[], bool] = lambda: False,
     *,
     full: bool = True,
+    read: Mapping[str, int] | None = None,
     seconds: float = float("inf"),
     pauses: float = 1.0,
     turn: Turn = Turn.AWAITED,
 ) -> Closed:
-    """Packs closed rows of the tables that have enough new ones for a block, or with `full` of all tables.
+    """Packs closed rows: the newest ones of the tables that have enough for a block, then all of each table
+    of which summaries have `read` a block more than a minute of its cycle has, as after an import, or with
+    `full` of all tables.
 
     Ends when `stopped` returns true, or after `seconds`. Pauses last `pauses` times as long as the work;
     unless that is 0 the priority is low. One process at a time packs or makes summaries (`turn`).
@@ -118,14 +122,14 @@ def close(
             return Closed(rows, False)
         connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         due = connection.execute(
-            "select table_name, summarised.until, case when %s then %s else closed.until end"
-            " from ringlog.summarised"
-            " join ringlog.logged_table using (table_name)"
-            " left join ringlog.closed using (table_name)"
-            " where levels <> '{}' and summarised.until is not null and (%s or summarised.until"
-            " >= closed.until + coalesce(log_period, cycle * log_nth) * %s * interval '1 second')"
-            " order by table_name",
-            [full, EARLIEST, full, BLOCK],
+            sql_file(__file__, "closing_due"),
+            {
+                "earliest": EARLIEST,
+                "full": full,
+                "tables": [*(read or {})],
+                "rows": [*(read or {}).values()],
+                "block": BLOCK,
+            },
         ).fetchall()
         for some in by_connection(due):
             with connected(conninfo) as worker:

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -116,17 +117,20 @@ def _every_minute(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event
     """Updates summaries, packs closed rows and merges blocks each minute, until `end` is set."""
     failed = False
     whole = time.monotonic()
+    read: Counter[str] = Counter()
+    """rows that summaries have read since all rows that were due were packed, by table"""
     while not end.wait(SUMMARIES):
         try:
             # imports numpy, which would delay the start
             from ringlog.history.closing import close
             from ringlog.history.summaries.summarising import Turn, summarise
 
-            summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
+            read.update(summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED))
             full = time.monotonic() >= whole
-            closed = close(conninfo, end.is_set, full=full, seconds=CLOSING, turn=Turn.SKIPPED)
-            if full and closed.complete:
-                whole = time.monotonic() + INTERVAL
+            closed = close(conninfo, end.is_set, full=full, read=read, seconds=CLOSING, turn=Turn.SKIPPED)
+            if closed.complete:
+                read.clear()
+                whole = time.monotonic() + INTERVAL if full else whole
             merge(engine, stopped=end.is_set, seconds=CLOSING)
             failed = False
         except Exception:

@@ -435,3 +435,29 @@ def test_numerics_are_read_from_columns(engine: sa.Engine, conninfo: str) -> Non
         found = columns_of.blocks(connection, "m", ["old", "other"], None, None).blocks
     (rows_of,) = [block.rows for block in found if block.rows is not None]
     assert rows_of["old"].to_pylist() == [f"{n / 8:.3f}" for n in range(1, 2001)]
+
+
+def test_imported_rows_are_packed_in_the_next_round(engine: sa.Engine, conninfo: str) -> None:
+    """Also those of a week before the newest one, and those of a table without blocks."""
+
+    def packed(connection: psycopg.Connection, rows: int, end: datetime) -> int:
+        """The number of rows packed after so many have come, which are a second apart and late."""
+        connection.execute("select ringlog.make_week('m', %s)", [end - timedelta(weeks=1)])
+        connection.execute(
+            "with come as (insert into weeks.m (seq_no, time, old, other)"
+            " select 2, %s - n * interval '1 second', n / 8.0, n from generate_series(1, %s) as n"
+            " returning time)"
+            " insert into ringlog.summary_mark (table_name, time) select 'm', time from come",
+            [end, rows],
+        )
+        came = summarise(conninfo, NOW, enough=1)
+        return close(conninfo, full=False, read=came, pauses=0).rows.get("m", 0)
+
+    two_columns(engine, conninfo)
+    rows = 2 * packing_of.BLOCK
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        assert packed(connection, rows, BEGIN) == rows
+        # few late rows wait for the round of all tables
+        assert packed(connection, 3, BEGIN - timedelta(weeks=1)) == 0
+        connection.execute("drop table closed.m; delete from ringlog.closed")
+        assert packed(connection, rows, BEGIN - timedelta(weeks=2)) == 2000 + rows + 3 + rows
