@@ -84,7 +84,9 @@ def _check_count(count: int, column: Column) -> None:
 
 
 def _of_numpy(points: Any, code: str, column: Column) -> bytes:
-    converted = points.astype("<f4" if code == "f" else "<f8" if code == "d" else code)
+    converted = points.astype("<f4" if code == "f" else "<f8" if code == "d" else code, copy=False)
+    if converted.dtype == points.dtype:
+        return bytes(converted.tobytes())
     kept = converted == points
     if code in "fd":
         # a float is rounded; only one that becomes infinite is lost
@@ -131,14 +133,22 @@ def with_waveforms(text: str, waveforms: Sequence[bytes]) -> Content:
     return b"".join([_LENGTH.pack(len(encoded)), encoded, *waveforms])
 
 
+def text_of(content: Content) -> Content:
+    """The JSON of the result of `stored`."""
+    if isinstance(content, str):
+        return content
+    (length,) = _LENGTH.unpack_from(content)
+    return content[_LENGTH.size : _LENGTH.size + length]
+
+
 def restored(content: Content) -> tuple[Reading, ...]:
     """The readings from the result of `stored`."""
+    text = text_of(content)
     if isinstance(content, str):
-        return tuple(json.loads(content))
-    (length,) = _LENGTH.unpack_from(content)
-    offset = _LENGTH.size + length
+        return tuple(json.loads(text))
+    offset = _LENGTH.size + len(text)
     readings: list[Reading] = []
-    for shown in json.loads(content[_LENGTH.size : offset]):
+    for shown in json.loads(text):
         if isinstance(shown, dict):
             readings.append(content[offset : offset + shown["bytes"]])
             offset += shown["bytes"]

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts, Figures
 from ringlog.clients.password import find_password
-from ringlog.clients.readings import Content, Reading, restored, stored, waveform
+from ringlog.clients.readings import Content, Reading, restored, stored, text_of, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.spool.file import Former
 from ringlog.clients.spool.sender import Sender
@@ -141,7 +141,8 @@ class Writer:
 
     def _without_nul(self, time: int, content: Content) -> Content:
         # JSON escapes it; a text with a backslash may look alike
-        if not (_NUL in content if isinstance(content, str) else _NUL.encode() in content):
+        text = text_of(content)
+        if not (_NUL in text if isinstance(text, str) else _NUL.encode() in text):
             return content
         readings = [*restored(content)]
         for index, reading in enumerate(readings):

@@ -270,7 +270,7 @@ class Sampler:
             return
         signal.trouble = None
         if is_repeated:
-            signal.taken = event._replace(value=value)
+            signal.taken = Event(event.number, event.time, value, *event[3:])
             return
         if is_back or signal.period is None:
             self._end_wait(signal, found)
@@ -316,7 +316,7 @@ class Sampler:
             is_alarm = (taken.severity, taken.status) != event[3:]
             if not is_alarm and not _core.moved([signal.deadband], [taken.value], [value]):
                 return
-        signal.taken = event._replace(value=value)
+        signal.taken = Event(event.number, event.time, value, *event[3:])
         if taken is not None and taken.time == moment and signal.latest >= moment:
             # two values of one time
             moment = signal.latest + 1
@@ -363,7 +363,7 @@ class Sampler:
 
 def _same(one: Event, other: Event | None) -> bool:
     """Whether two events are the same; waveforms are compared as bytes, and NaN is the same as NaN."""
-    if other is None or one._replace(value=None) != other._replace(value=None):
+    if other is None or (one[:2], one[3:]) != (other[:2], other[3:]):
         return False
     first, second = (
         each.value.tobytes() if hasattr(each.value, "tobytes") else each.value for each in (one, other)
