@@ -22,7 +22,7 @@ from tds_clients import Clients, Param, errors_of
 from waiting import is_alive, once, wait_until
 from writing import Writers
 
-FUNCTIONS = Path(__file__).with_name("functions.sql")
+FUNCTIONS = Path(__file__).parents[1] / "functions.sql"
 COLUMNS = "seq_no, time, a_real, a_double::int"
 
 
