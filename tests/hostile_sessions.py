@@ -30,6 +30,12 @@ LOOPS = (
     "exec sp_executesql N'declare @b varchar(max) set @b = @p "
     "exec sp_executesql N''declare @c varchar(max) set @c = @p set @c = @c + @c'', "
     "N''@p varchar(max)'', @p = @b', N'@p varchar(max)', @p = @a",
+    # one variable many times
+    f"declare @a varchar(max) = {BIG.format(30_000_000)} select " + ", ".join(["@a"] * 40),
+    f"declare @a varchar(max) = {BIG.format(10_000_000)} exec sp_executesql N'select 1', N'"
+    + ", ".join(f"@p{number} varchar(max)" for number in range(40))
+    + "'"
+    + ", @a" * 40,
     # messages, tables, rows that are kept
     "declare @i int = 0 while @i < 10000 begin print 'a message' set @i = @i + 1 end",
     "declare @t table (a varchar(max)) declare @i int = 0 "

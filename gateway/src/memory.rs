@@ -1,9 +1,10 @@
-//! Limits the memory of sessions besides their requests (`room.rs`): values of variables, prepared statements, rows for
-//! INSERT … EXECUTE, long messages of PostgreSQL, and long parameters that are being sent. Small amounts are not
-//! counted.
+//! Limits the memory of sessions besides their requests (`room.rs`): values of variables, arguments of calls, texts that
+//! run, prepared statements, rows for INSERT … EXECUTE, long messages of PostgreSQL, and long parameters that are being
+//! sent. Small amounts are not counted.
 
 use crate::postgres::{Notice, PgError};
 use crate::tds::tokens::message::ServerMessage;
+use bytes::Bytes;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -20,11 +21,13 @@ const UNCOUNTED: usize = 64 << 10;
 pub const LONG: usize = 1 << 20;
 /// The longest message: a value of the longest request, in UTF-8.
 const LONGEST: usize = 96 << 20;
-static MESSAGES_LEFT: Semaphore = Semaphore::const_new(2 * LONGEST / UNIT);
+/// Limit of the long messages of all sessions. Each is in memory twice: decoded too, or encoded for the client.
+const MESSAGES: usize = 128 << 20;
+static MESSAGES_LEFT: Semaphore = Semaphore::const_new(MESSAGES / UNIT);
 /// The longest time that a message waits for memory.
 const WAIT: Duration = Duration::from_secs(10);
-/// The number of statements whose long parameters are written at the same time.
-static WRITING: Semaphore = Semaphore::const_new(2);
+/// One statement at a time writes its long parameters.
+static WRITING: Semaphore = Semaphore::const_new(1);
 
 /// SQL Server's error number for insufficient memory.
 pub const NO_MEMORY: i32 = 701;
@@ -86,24 +89,31 @@ impl Kept {
 
 /// Waits for memory for a message of this size. An error is fatal to its connection, whose bytes remain unread.
 pub async fn message(bytes: usize) -> Result<SemaphorePermit<'static>, PgError> {
-    if bytes > LONGEST {
-        let text = format!(
-            "There is insufficient memory: a row may have {} MiB, and one has {} MiB. The connection's transaction was \
-             rolled back.",
-            LONGEST >> 20,
-            bytes >> 20
-        );
-        return Err(no_memory(text));
-    }
-    let units = bytes.div_ceil(UNIT) as u32;
-    match timeout(WAIT, MESSAGES_LEFT.acquire_many(units)).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(no_memory(format!(
-            "There is insufficient memory: long rows of all sessions may have {} MiB, which are in use. The connection's \
-             transaction was rolled back: send it again later.",
-            (2 * LONGEST) >> 20
-        ))),
-    }
+    row(bytes).await.map_err(|refused| {
+        PgError::Server(Box::new(Notice {
+            severity: "FATAL".into(),
+            sqlstate: "53200".into(),
+            message: format!("{} The connection's transaction was rolled back.", refused.text),
+            ..Notice::default()
+        }))
+    })
+}
+
+/// Waits for memory for a row of this size.
+pub async fn row(bytes: usize) -> Result<SemaphorePermit<'static>, ServerMessage> {
+    let text = if bytes > LONGEST {
+        format!("a row may have {} MiB, and one has {} MiB.", LONGEST >> 20, bytes >> 20)
+    } else {
+        let units = bytes.div_ceil(UNIT) as u32;
+        match timeout(WAIT, MESSAGES_LEFT.acquire_many(units)).await {
+            Ok(Ok(permit)) => return Ok(permit),
+            _ => format!(
+                "long rows of all sessions may have {} MiB, which are in use. Send it again later.",
+                MESSAGES >> 20
+            ),
+        }
+    };
+    Err(ServerMessage::error(NO_MEMORY, 17, format!("There is insufficient memory: {text}")))
 }
 
 /// Waits until other long parameters have been sent.
@@ -114,13 +124,15 @@ pub async fn writing(bytes: usize) -> Option<SemaphorePermit<'static>> {
     WRITING.acquire().await.ok()
 }
 
-fn no_memory(message: String) -> PgError {
-    PgError::Server(Box::new(Notice {
-        severity: "FATAL".into(),
-        sqlstate: "53200".into(),
-        message,
-        ..Notice::default()
-    }))
+/// Bytes that have the memory of a message until they are dropped.
+pub fn counted(bytes: Bytes, memory: SemaphorePermit<'static>) -> Bytes {
+    struct Counted(Bytes, #[allow(dead_code)] SemaphorePermit<'static>);
+    impl AsRef<[u8]> for Counted {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    Bytes::from_owner(Counted(bytes, memory))
 }
 
 /// Held by each test that uses up the memory of all sessions.

@@ -400,7 +400,7 @@ impl Backend {
                 let is_sent = open.ahead.was_sent(&mut open.connection, &prepared, &values, limit).await?;
                 if !is_sent {
                     open.put_checks(&prepared)?;
-                    open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
+                    open.connection.send_values(&prepared.name, &sent, &values, &formats, limit).await?;
                 }
                 is_sent
             }

@@ -317,7 +317,7 @@ fn encoded_as(
     // a variable that the text declares as characters may be returned as a number
     let wire_type = SqlType::of_wire(&type_info);
     let converted = match value {
-        Value::Text(_) if !wire_type.is_characters() => cast(value, wire_type, zone)?,
+        Value::Text(_) if !wire_type.is_characters() => cast(value.clone(), wire_type, zone)?,
         Value::DateTimeOffset { utc, .. } if type_info.token != TypeToken::DateTimeOffset => {
             Value::DateTime(zone.to_local(*utc))
         }

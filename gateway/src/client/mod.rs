@@ -14,6 +14,7 @@ pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};
 pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Settings, TextSize};
 
+use crate::memory::LONG;
 use crate::room::{Slots, WITHOUT_SLOT};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
@@ -293,11 +294,16 @@ impl Client {
 
     fn cut(&mut self, all: bool) {
         let done = self.reply.take_done();
+        let is_long = self.reply.tokens.len() > LONG;
         self.packetizer.cut(&mut self.reply.tokens, false, &mut self.wire);
         if all {
             self.packetizer.cut_rest(&mut self.reply.tokens, &mut self.wire);
         }
         self.reply.put_back(&done);
+        if is_long {
+            // the buffer would keep the memory of what was sent
+            self.reply.tokens = BytesMut::from(&self.reply.tokens[..]);
+        }
     }
 
     /// Ends the reply.

@@ -51,20 +51,25 @@ pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, 
 }
 
 /// Converts the value to another type, by the rules of [`to_pg`].
-pub fn cast(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
-    if matches!(value, Value::Null) {
-        return Ok(Value::Null);
-    }
+pub fn cast(value: Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
     let pg_type = PgType::from_oid(sql_type.oid);
+    match (&value, pg_type) {
+        // long values are moved
+        (Value::Null, _) | (Value::Binary(_), PgType::Bytea) => return Ok(value.into_owned()),
+        (Value::Text(text), PgType::Text | PgType::Varchar | PgType::Bpchar) if !text.contains('\0') => {
+            return Ok(value.into_owned());
+        }
+        _ => {}
+    }
     let mut raw = BytesMut::new();
-    to_pg(value, pg_type, zone, &mut raw)?;
+    to_pg(&value, pg_type, zone, &mut raw)?;
     from_pg(pg_type, &raw, zone).map(Value::into_owned)
 }
 
 fn variant(raw: &[u8]) -> Result<Value<'static>, ConvertError> {
     let (of, text) = variants::read(raw)?;
     let value = match text {
-        Value::Text(_) => cast(&text, SqlType::of_wire(&of), &Zone::UTC)?,
+        Value::Text(_) => cast(text, SqlType::of_wire(&of), &Zone::UTC)?,
         binary => binary.into_owned(),
     };
     Ok(Value::Variant(Box::new(Variant { of, value })))
@@ -103,9 +108,9 @@ mod tests {
     #[test]
     fn values_become_what_a_variable_is() {
         let text = Value::Text("12.5".into());
-        assert_eq!(cast(&text, SqlType::FLOAT8, &Zone::UTC), Ok(Value::Float(12.5)));
-        assert_eq!(cast(&Value::Int(3), SqlType::varchar(Some(5)), &Zone::UTC), Ok(Value::Text("3".into())));
-        assert!(cast(&text, SqlType::INT4, &Zone::UTC).is_err());
-        assert_eq!(cast(&Value::Null, SqlType::INT4, &Zone::UTC), Ok(Value::Null));
+        assert_eq!(cast(text.clone(), SqlType::FLOAT8, &Zone::UTC), Ok(Value::Float(12.5)));
+        assert_eq!(cast(Value::Int(3), SqlType::varchar(Some(5)), &Zone::UTC), Ok(Value::Text("3".into())));
+        assert!(cast(text, SqlType::INT4, &Zone::UTC).is_err());
+        assert_eq!(cast(Value::Null, SqlType::INT4, &Zone::UTC), Ok(Value::Null));
     }
 }

@@ -236,7 +236,7 @@ async fn fetch(
         let of = |column: &PgColumn| SqlType { oid: column.oid, typmod: column.typmod };
         let values = columns.iter().map(of).zip(values(&outcome, &columns[..own], &zone)?).collect();
         for (name, value) in into.iter().zip(state.taken(client, taken, values).await?) {
-            variables.set(name, &value, &zone).map_err(Failure::of_value)?;
+            variables.set(name, value, &zone).map_err(Failure::of_value)?;
         }
     }
     let count = outcome.count.unwrap_or(0);

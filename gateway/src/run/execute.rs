@@ -7,11 +7,12 @@ use super::outdated::is_recompiled;
 use super::outputs::{assign, set_texts, take_outputs};
 use super::state::State;
 use super::transactions::undo_transaction;
-use super::variables::{no_table, Variables};
+use super::variables::{no_table, Variables, MOST_BYTES};
 use crate::calls::{end_failed, Form, ProcedureName, Returned};
 use crate::catalogue::texts_taken;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
+use crate::memory::Kept;
 use crate::program::{Execute, Expression};
 use crate::rpc::SystemProcedure;
 use crate::tds::call::Param;
@@ -32,7 +33,7 @@ impl Interpreter {
                         when it runs.";
             return Err(ServerMessage::error(102, 15, text).into());
         }
-        let params = self.state.params(client, &execute.arguments, variables).await?;
+        let (params, _kept) = self.state.params(client, &execute.arguments, variables).await?;
         let named = match variables.get(&execute.procedure) {
             Some(variable) => printed(&variable.value)?,
             None => execute.procedure.clone(),
@@ -115,6 +116,8 @@ impl Interpreter {
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
         let text = printed(&self.state.value(client, text, variables).await?)?;
+        let mut kept = Kept::default();
+        kept.keep(text.len(), MOST_BYTES, "a text").map_err(Failure::of_value)?;
         let settings = self.state.compiling(client);
         let compiled =
             self.state.compile(client, &text, &settings, true).await.map_err(Failure::of_statement)?;

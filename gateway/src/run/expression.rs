@@ -3,12 +3,13 @@
 use super::identities::latest_version;
 use super::session_variables::{type_of, variable};
 use super::state::State;
-use super::variables::Variables;
+use super::variables::{owned, Variables, MOST_BYTES};
 use super::written::{is_outdated, written};
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType, Zone};
 use crate::interrupt::{Failure, Interrupt};
+use crate::memory::Kept;
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS, CURRENT};
@@ -106,25 +107,28 @@ impl State {
         self.evaluate(client, &sql, &Variables::default()).await
     }
 
-    /// The arguments of an `exec` in the text.
+    /// The arguments of an `exec` in the text, and their memory.
     pub async fn params<'a>(
         &mut self,
         client: &mut Client,
         arguments: &[Argument],
         variables: &Variables<'a>,
-    ) -> Result<Vec<Param<'a>>, Interrupt> {
+    ) -> Result<(Vec<Param<'a>>, Kept), Interrupt> {
         let mut params = Vec::with_capacity(arguments.len());
+        let (mut kept, mut bytes) = (Kept::default(), 0);
         for argument in arguments {
             let name = argument.name.clone();
             params.push(match &argument.value {
                 None => Param::default(name),
                 Some(value) => {
                     let value = self.value(client, value, variables).await?;
+                    bytes += owned(&value);
+                    kept.keep(bytes, MOST_BYTES, "arguments").map_err(Failure::of_value)?;
                     Param::of_text(name, value, argument.output).of_type(argument.of)
                 }
             });
         }
-        Ok(params)
+        Ok((params, kept))
     }
 
     /// The value of an `@@` variable.
@@ -167,6 +171,7 @@ impl State {
         for (number, (sql_type, value)) in (1..).zip(values) {
             variables.hold(format!("#taken_{number}"), sql_type, value);
         }
+        variables.count().map_err(Failure::of_value)?;
         self.evaluate(client, taken, &variables).await
     }
 }

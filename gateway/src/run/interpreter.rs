@@ -341,7 +341,7 @@ async fn run_simple(
         Action::Declare(declaration) => return declare(state, client, declaration, variables).await,
         Action::Assign(name, value) => {
             let value = state.value(client, value, variables).await?;
-            variables.set(name, &value, &state.gateway.zone()).map_err(Failure::of_value)?;
+            variables.set(name, value, &state.gateway.zone()).map_err(Failure::of_value)?;
             client.reply.assigned(Some(1));
             client.reply.passed(Some(1));
             return Ok(());
@@ -426,7 +426,7 @@ async fn declare(
     variables.declare(declaration);
     if let Some(value) = &declaration.value {
         let value = state.value(client, value, variables).await?;
-        variables.set(&declaration.name, &value, &state.gateway.zone()).map_err(Failure::of_value)?;
+        variables.set(&declaration.name, value, &state.gateway.zone()).map_err(Failure::of_value)?;
         client.reply.passed(Some(1));
     }
     Ok(())

@@ -103,13 +103,13 @@ pub fn assign(
 ) -> Result<(), ServerMessage> {
     if let Some(name) = &execute.status {
         let status = Value::Int(i64::from(returned.status));
-        let value = returned.value.as_ref().map_or(&status, |given| &given.value);
+        let value = returned.value.as_ref().map_or(status, |given| given.value.clone());
         variables.set(name, value, zone)?;
     }
     for output in &returned.outputs {
         let argument = execute.arguments.get(output.index);
         if let Some(Expression::Variable(name)) = argument.and_then(|argument| argument.value.as_ref()) {
-            variables.set(name, &output.value, zone)?;
+            variables.set(name, output.value.clone(), zone)?;
         }
     }
     Ok(())

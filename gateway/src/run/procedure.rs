@@ -197,7 +197,7 @@ async fn bind(
             let text = format!("Parameter '{}' of {}: {text}", declaration.shown, function.name);
             Failure::of_statement(ServerMessage::error(number, 16, text).in_procedure(&function.name))
         };
-        let value = cast(&value, sql_type(declaration), &zone)
+        let value = cast(value, sql_type(declaration), &zone)
             .map_err(|error| refused(error.number(), &error.to_string()))?;
         let value = fitted(value, &declaration.of, client.settings().arithabort)
             .map_err(|error| refused(error.number, &error.text))?;

@@ -15,6 +15,7 @@ use crate::convert::{client_type, declared, from_pg, PgType, Zone};
 use crate::cursors::check_current;
 use crate::describe::browsed;
 use crate::interrupt::{Ends, Failure, Interrupt};
+use crate::memory::{self, LONG};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{command, Definition, Query, QueryKind, Sql, Title};
@@ -348,7 +349,7 @@ fn assign_row(
                 Failure::of_value(ServerMessage::error(error.number(), 16, text))
             })?,
         };
-        variables.set(name, &value, zone).map_err(Failure::of_value)?;
+        variables.set(name, value, zone).map_err(Failure::of_value)?;
     }
     Ok(())
 }
@@ -360,6 +361,11 @@ pub async fn put_variables(
     names: &[(String, String)],
     variables: &Variables<'_>,
 ) -> Result<(), Interrupt> {
+    let long = names.iter().filter_map(|(name, _)| variables.get(name)).map(|one| one.value.length()).sum();
+    let _memory = match long > LONG {
+        true => Some(memory::row(long).await.map_err(Failure::of_value)?),
+        false => None,
+    };
     let mut columns = Vec::with_capacity(names.len());
     let mut types = Vec::with_capacity(names.len());
     let mut values = Vec::with_capacity(names.len());
@@ -393,7 +399,7 @@ pub async fn put_variables(
     client.reply.command = Command::Select;
     client.reply.end(Status::empty(), Some(1));
     client.reply.passed(Some(1));
-    Ok(())
+    Ok(client.flush_gathered().await?)
 }
 
 /// Whether the statement of an error had begun.

@@ -29,8 +29,8 @@ pub struct Variable<'a> {
     output: Option<usize>,
 }
 
-/// The most bytes of the variables of one batch or procedure.
-const MOST_BYTES: usize = 32 << 20;
+/// The most bytes of the variables of one batch or procedure, and of the arguments of a call in it.
+pub const MOST_BYTES: usize = 32 << 20;
 /// Values of fewer bytes count only if longer ones exist.
 const SHORT: usize = 1 << 10;
 
@@ -175,11 +175,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Sets a variable, with conversion to its type.
-    pub fn set(&mut self, name: &str, value: &Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
-        if value.length() > MOST_BYTES {
-            // checked before the value is copied
-            self.kept.keep(value.length(), MOST_BYTES, "variables")?;
-        }
+    pub fn set(&mut self, name: &str, value: Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
         let Some(variable) = self.get(name) else {
             return Err(undeclared(name));
         };
@@ -208,10 +204,14 @@ impl<'a> Variables<'a> {
 
     /// Stores the table that the client has sent for a variable.
     pub fn send(&mut self, name: &str, table: TableValue<'static>) -> Result<(), ServerMessage> {
-        let values = self.list.iter().map(|variable| owned(&variable.value)).sum::<usize>();
-        self.kept.keep(values + self.sent_bytes() + table.length(), MOST_BYTES, "variables")?;
         self.tables.push((name.to_owned(), table));
-        Ok(())
+        self.count()
+    }
+
+    /// Counts the bytes of all values, of which `hold` has added some.
+    pub fn count(&mut self) -> Result<(), ServerMessage> {
+        let values = self.list.iter().map(|variable| owned(&variable.value)).sum::<usize>();
+        self.kept.keep(values + self.sent_bytes(), MOST_BYTES, "variables")
     }
 
     fn sent_bytes(&self) -> usize {
@@ -260,7 +260,7 @@ impl<'a> Variables<'a> {
 }
 
 /// The bytes of a value that are not part of the request.
-fn owned(value: &Value<'_>) -> usize {
+pub fn owned(value: &Value<'_>) -> usize {
     match value {
         Value::Text(Cow::Borrowed(_)) | Value::Binary(Cow::Borrowed(_)) => 0,
         value => value.length(),
@@ -422,9 +422,9 @@ mod tests {
         let mut variables = Variables::default();
         let declared = tsql::declarations("@n smallint", &tsql::SQL_SERVER, &Unknown).unwrap();
         variables.declare(&declared[0]);
-        variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
+        variables.set("@n", Value::Text("12".into()), &Zone::UTC).unwrap();
         assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
-        assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);
-        assert_eq!(variables.set("@m", &Value::Null, &Zone::UTC).unwrap_err().number, 137);
+        assert_eq!(variables.set("@n", Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);
+        assert_eq!(variables.set("@m", Value::Null, &Zone::UTC).unwrap_err().number, 137);
     }
 }

@@ -95,6 +95,7 @@ impl RowStream<'_> {
                     count += 1;
                     self.sent_as = Some(sent_as);
                     self.row(body.buffer_bytes());
+                    drop(body);
                     sent_as = self.sent_as.take().unwrap_or_default();
                     self.flush_gathered().await?;
                 }

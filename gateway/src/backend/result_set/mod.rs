@@ -114,6 +114,13 @@ fn too_many_rows(most: u64) -> PgError {
     }))
 }
 
+impl Drop for RowStream<'_> {
+    fn drop(&mut self) {
+        // of a statement that did not complete
+        self.connection.take_row();
+    }
+}
+
 impl<'a> RowStream<'a> {
     pub fn new(
         client: &'a mut Client,
@@ -219,12 +226,13 @@ impl<'a> RowStream<'a> {
                         self.rows += 1;
                         self.row(body.buffer_bytes());
                         if matches!(rows, Rows::AndVersions(..)) {
-                            self.outcome.row = Some(body.buffer_bytes().clone());
+                            self.connection.keep_row(&body);
                         }
+                        drop(body);
                         self.flush_gathered().await?;
                     } else {
                         kept += 1;
-                        self.outcome.row = Some(body.buffer_bytes().clone());
+                        self.connection.keep_row(&body);
                     }
                 }
                 Message::CommandComplete(body) => {
@@ -293,7 +301,8 @@ impl<'a> RowStream<'a> {
     }
 
     fn completed(&mut self) -> Completed {
-        Completed { outcome: std::mem::take(&mut self.outcome), columns: self.columns.clone() }
+        let outcome = Outcome { row: self.connection.take_row(), ..std::mem::take(&mut self.outcome) };
+        Completed { outcome, columns: self.columns.clone() }
     }
 
     /// Runs after `run`.

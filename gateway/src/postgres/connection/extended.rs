@@ -12,7 +12,7 @@ use postgres_protocol::message::frontend;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// The bytes of a waveform at which a system call is worthwhile.
+/// The bytes of a long value at which a system call is worthwhile.
 const FULL: usize = 32 << 10;
 
 impl Connection {
@@ -121,6 +121,26 @@ impl Connection {
         }
         self.output.put_slice(values.end());
         self.put_execution(results, 0);
+        Ok(())
+    }
+
+    /// Like `put_execute`, but sends long values in pieces, so that the output never holds them all.
+    pub async fn send_values(
+        &mut self,
+        statement: &str,
+        parameters: &[i16],
+        values: &[u8],
+        results: &[i16],
+        limit: i32,
+    ) -> Result<()> {
+        self.put_bind(statement, parameters, values.len(), results);
+        for piece in values.chunks(FULL) {
+            if self.output.len() >= FULL {
+                self.flush().await?;
+            }
+            self.output.put_slice(piece);
+        }
+        self.put_execution(results, limit);
         Ok(())
     }
 

@@ -120,6 +120,7 @@ impl Connection {
             input: BytesMut::with_capacity(8 * 1024),
             long: None,
             given: None,
+            row: None,
             output: BytesMut::new(),
             process: 0,
             secret: 0,

@@ -14,8 +14,8 @@ use super::error::PgError;
 use super::message::{gives_up_standby, is_aside, Message};
 use crate::memory::{self, LONG};
 use crate::stream::ServerStream;
-use bytes::{Buf, BytesMut};
-use postgres_protocol::message::backend::NotificationResponseBody;
+use bytes::{Buf, Bytes, BytesMut};
+use postgres_protocol::message::backend::{DataRowBody, NotificationResponseBody};
 use postgres_protocol::message::frontend;
 use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
@@ -44,6 +44,8 @@ pub struct Connection {
     /// The memory of the long message that is arriving, and of the last one returned.
     long: Option<SemaphorePermit<'static>>,
     given: Option<SemaphorePermit<'static>>,
+    /// The last row that is kept.
+    row: Option<Bytes>,
     /// The bytes that the next `flush` sends.
     output: BytesMut,
     process: i32,
@@ -131,6 +133,19 @@ impl Connection {
         Ok(None)
     }
 
+    /// Keeps the row just returned, with its memory, instead of the one before.
+    pub fn keep_row(&mut self, body: &DataRowBody) {
+        let row = body.buffer_bytes().clone();
+        self.row = Some(match self.given.take() {
+            Some(memory) => memory::counted(row, memory),
+            None => row,
+        });
+    }
+
+    pub fn take_row(&mut self) -> Option<Bytes> {
+        self.row.take()
+    }
+
     /// The next message. Safe to drop while waiting.
     pub async fn receive(&mut self) -> Result<Message> {
         loop {
@@ -151,6 +166,9 @@ impl Connection {
         if let Some(length) = length.map(|length| length as usize).filter(|length| *length > LONG) {
             if self.long.is_none() {
                 self.given = None;
+                if self.input.first() == Some(&b'D') {
+                    self.row = None;
+                }
                 self.long = Some(memory::message(length).await?);
             }
             more = more.max((length + 1).saturating_sub(self.input.len()));
