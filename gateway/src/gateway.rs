@@ -32,8 +32,10 @@ const MOST_SESSIONS: usize = 10_000;
 /// A login without a limit of its own may have this fraction (1/n) of the sessions and of the connections to
 /// PostgreSQL.
 const OF_LOGIN: usize = 2;
-/// Reserved fraction (1/n) of both.
+/// Reserved fraction (1/n) of both, unless PostgreSQL reserves more connections.
 const RESERVED: usize = 4;
+/// Connections of the server's own, and of logins that are being checked: sessions have the others.
+const OWN_CONNECTIONS: usize = 20;
 /// Names that a client may use for its default database.
 pub const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
@@ -105,13 +107,14 @@ impl Gateway {
             metrics.clone(),
             priority.clone(),
         );
-        let (mut watcher, most_connections) = statements
+        let (mut watcher, (most_connections, reserved)) = statements
             .run(async move {
                 let mut watcher = connecting.await?;
                 let most_connections = watcher.most_connections().await?;
                 Ok::<_, PgError>((watcher, most_connections))
             })
             .await?;
+        let most_connections = most_connections.saturating_sub(OWN_CONNECTIONS).max(1);
         let live = LiveCatalogue::new(&mut watcher);
         let maker = Arc::new(Maker {
             threads: Handle::current(),
@@ -160,7 +163,10 @@ impl Gateway {
             admission: Admission::default(),
             room: Room::new(),
             sessions: Shares::new(MOST_SESSIONS, MOST_SESSIONS / RESERVED),
-            connections: Shares::new(most_connections, most_connections / RESERVED),
+            connections: Shares::new(
+                most_connections,
+                reserved.max(most_connections / RESERVED).min(most_connections - 1),
+            ),
             most_connections,
             reserved_for,
             tls,

@@ -155,13 +155,16 @@ impl Watcher {
         Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
-    /// The number of connections that PostgreSQL allows to others than superusers.
-    pub async fn most_connections(&mut self) -> Result<usize, PgError> {
+    /// The number of connections that PostgreSQL allows to others than superusers, and how many of them it reserves
+    /// (PostgreSQL 15 has no such setting).
+    pub async fn most_connections(&mut self) -> Result<(usize, usize), PgError> {
         let sql = "select pg_catalog.current_setting('max_connections')::int \
-                     - pg_catalog.current_setting('superuser_reserved_connections')::int";
+                     - pg_catalog.current_setting('superuser_reserved_connections')::int, \
+                     coalesce(pg_catalog.current_setting('reserved_connections', true), '0')";
         let rows = self.connection.query_text(sql).await?;
-        let most = rows.into_iter().flatten().next().flatten();
-        Ok(most.and_then(|text| text.parse().ok()).unwrap_or(100))
+        let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        let found = rows.first().and_then(|row| number(row.first()?).zip(number(row.get(1)?)));
+        Ok(found.unwrap_or((100, 0)))
     }
 
     /// Keeps `live` up to date. Calls `changed` when earlier knowledge may be invalid.

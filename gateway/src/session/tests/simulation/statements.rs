@@ -135,7 +135,7 @@ fn catalogue(sql: &str) -> Option<Vec<Cells>> {
             row(&[&[&*oid, "ringlog", &*name][..], &kinds].concat())
         })
     } else if has("'max_connections'") {
-        vec![row(&["40"])]
+        vec![row(&["60", "0"])]
     } else if [
         " pg_catalog.pg_class ",
         "pg_catalog.pg_proc",
