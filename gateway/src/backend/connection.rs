@@ -264,6 +264,7 @@ impl Backend {
     /// Changes to another database. SQLSTATE 3F000 if it does not exist.
     pub async fn use_database(&mut self, name: &str) -> Result<(), PgError> {
         let databases = self.catalogue().databases();
+        self.let_go_if_ended().await;
         self.database = self.open().await?.use_database(name, &databases).await?;
         Ok(())
     }
@@ -448,7 +449,7 @@ impl Backend {
 
     /// Closes a connection without state that PostgreSQL has ended, as after its restart.
     pub async fn let_go_if_ended(&mut self) {
-        if self.pinned || self.transaction.is_open() {
+        if self.pinned || self.transaction.is_open() || self.transaction.started {
             return;
         }
         if let Some(open) = &mut self.open {

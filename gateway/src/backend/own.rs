@@ -18,6 +18,7 @@ impl Backend {
         work: impl AsyncFnOnce(&mut Open) -> Result<T, PgError>,
     ) -> Result<T, PgError> {
         let started = self.transaction.started;
+        self.let_go_if_ended().await;
         let open = self.open().await?;
         if !started {
             return work(open).await;

@@ -81,6 +81,8 @@ pub struct Scripted {
     state: Arc<Mutex<State>>,
     /// Notified when a statement has arrived.
     came: Arc<Notify>,
+    /// Ends the connections of sessions.
+    end: Arc<Notify>,
     serving: tokio::task::JoinHandle<()>,
 }
 
@@ -99,7 +101,8 @@ impl Scripted {
         let address = fake.address();
         let state = Arc::new(Mutex::new(State { script, sent: Vec::new(), hanging: HashMap::new() }));
         let came = Arc::new(Notify::new());
-        let (shared, ring) = (state.clone(), came.clone());
+        let end = Arc::new(Notify::new());
+        let (shared, ring, ended) = (state.clone(), came.clone(), end.clone());
         let serving = tokio::spawn(async move {
             loop {
                 match fake.arrived().await {
@@ -107,7 +110,14 @@ impl Scripted {
                         tokio::spawn(answer_all(peer));
                     }
                     Arrived::Peer(peer) => {
-                        tokio::spawn(Backend::new(peer, shared.clone(), ring.clone()).serve());
+                        let (backend, ended) =
+                            (Backend::new(peer, shared.clone(), ring.clone()), ended.clone());
+                        tokio::spawn(async move {
+                            tokio::select! {
+                                () = ended.notified() => {}
+                                () = backend.serve() => {}
+                            }
+                        });
                     }
                     Arrived::Cancel(process) => {
                         if let Some(hanging) = shared.lock().hanging.get(&process) {
@@ -117,7 +127,12 @@ impl Scripted {
                 }
             }
         });
-        Scripted { address, state, came, serving }
+        Scripted { address, state, came, end, serving }
+    }
+
+    /// Ends the connections of all sessions.
+    pub fn end_connections(&self) {
+        self.end.notify_waiters();
     }
 
     /// The statements since the last call: those of the script by their names there, with the values of their

@@ -8,7 +8,7 @@ import subprocess
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -222,7 +222,9 @@ def test_writers_continue_when_machines_die(machines: tuple[Cluster, Cluster], t
             stderr=log,
             env=os.environ | {"RINGLOG_PASSWORD": "secret", "RINGLOG_SPOOL": str(tmp_path / "spool")},
         ) as load,
+        ExitStack() as ending,
     ):
+        ending.callback(load.kill)
         rows_go_on(primary)
         with idle.cursor() as cursor:
             cursor.execute("select count(*) from online..beam")

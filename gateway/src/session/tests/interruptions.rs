@@ -1,7 +1,7 @@
 //! Cancels, clients that disconnect, and lost connections to PostgreSQL.
 
 use super::*;
-use crate::postgres::scripted::{holds, inserted, Answer as Answered};
+use crate::postgres::scripted::{holds, inserted, rows, Answer as Answered};
 
 fn script() -> Script {
     Script::default()
@@ -89,4 +89,14 @@ async fn a_lost_connection_is_an_error_of_its_statement() {
     assert_eq!((talk.sent().as_str(), answer.messages.len()), ("dying 1", 1));
     talk.batch("insert step (n) values (3)").await;
     assert_eq!(talk.sent(), "step 3");
+}
+
+#[tokio::test]
+async fn an_idle_session_does_not_notice_that_its_connection_has_ended() {
+    let mut talk = talk(Script::default().on("first", [rows([1])]).on("second", [rows([2])])).await;
+    talk.batch("select max(n) from first").await;
+    talk.postgres.end_connections();
+    // whose columns are read first
+    let answer = talk.batch("select max(n) from second").await;
+    assert_eq!((answer.rows, answer.messages.len()), (vec![String::from("2")], 0));
 }
