@@ -245,6 +245,13 @@ begin
       return error;
     end if;
   end if;
+  -- only the detail shows why a view cannot be changed, and which kind of column accepts no value
+  if sqlstate = '55000' and detail <> '' then
+    message := message || '. ' || detail;
+    detail := '';
+  elsif sqlstate = '428C9' and detail like '%is a generated column.' then
+    message := 'computed: ' || message;
+  end if;
   error := tsql.caught(
     tsql.own_state(sqlstate, message, table_, constraint_, sybase), message, detail, line, procedure);
   if sybase then
