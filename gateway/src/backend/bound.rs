@@ -111,13 +111,8 @@ pub(super) fn set_types(columns: &mut [PgColumn], items: &[ListItem], is_constan
 }
 
 fn set(column: &mut PgColumn, known: ResultType) {
-    let is_text = |oid| matches!(PgType::from_oid(oid), PgType::Text | PgType::Varchar | PgType::Bpchar);
-    if known.of.is_text() && is_text(column.oid) {
-        if known.of.length.is_some() {
-            (column.oid, column.typmod) = (known.of.oid, known.of.typmod());
-        }
-    } else if known.of.oid != column.oid {
-        return;
+    let is_text = known.of.is_text() && PgType::from_oid(column.oid).is_text();
+    if is_text || known.of.oid == column.oid {
+        column.declared.result_type = Some(known);
     }
-    column.declared.result_type = Some(known);
 }

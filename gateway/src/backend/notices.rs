@@ -44,12 +44,13 @@ pub enum Meaning {
 
 impl Meaning {
     pub fn of(notice: &Notice) -> Meaning {
-        let says = |word: &str| notice.detail.split(' ').any(|part| part == word);
+        let has = |text: &str, word: &str| text.split(' ').any(|part| part == word);
+        let says = |word: &str| has(&notice.detail, word);
         let meaning = match notice.sqlstate.as_str() {
             notices::RESULT_SET => Some(Meaning::ResultSet {
                 cursor: notice.message.clone(),
-                columns: titles(&notice.detail),
-                counted: notice.hint.is_empty(),
+                columns: titles(&notice.detail, has(&notice.hint, notices::WIDE)),
+                counted: !has(&notice.hint, "nocount"),
             }),
             notices::ROW_COUNT => notice.message.parse().ok().map(|rows| {
                 let known = [
@@ -96,7 +97,7 @@ impl Meaning {
     }
 }
 
-fn titles(detail: &str) -> Option<Vec<Title>> {
+fn titles(detail: &str, is_wide: bool) -> Option<Vec<Title>> {
     use serde_json::Value;
     let title = |value: Value| match value {
         Value::String(name) => Some(Title::given(name)),
@@ -111,5 +112,6 @@ fn titles(detail: &str) -> Option<Vec<Title>> {
         }
         _ => None,
     };
-    serde_json::from_str::<Vec<Value>>(detail).ok()?.into_iter().map(title).collect()
+    let titles = serde_json::from_str::<Vec<Value>>(detail).ok()?.into_iter().map(title);
+    titles.map(|title| title.map(|title| Title { is_wide, ..title })).collect()
 }

@@ -79,6 +79,11 @@ impl PgType {
         matches!(self, PgType::Other(_))
     }
 
+    /// The types that hold T-SQL's texts.
+    pub fn is_text(self) -> bool {
+        matches!(self, PgType::Text | PgType::Varchar | PgType::Bpchar)
+    }
+
     /// The type's name in messages.
     pub fn name(self) -> &'static str {
         match self {

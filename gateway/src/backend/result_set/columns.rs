@@ -167,7 +167,9 @@ pub struct KeyedColumns {
 pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Arc<[SentAs]> {
     let (sent_as, columns) = sent_columns(pg_columns, names, &reply.dialect);
     if let Some(gathering) = &mut reply.gathering {
-        gathering.begin_set(pg_columns.iter().map(gathered_type).collect());
+        let titled = pg_columns.iter().enumerate();
+        let gathered = titled.map(|(index, column)| gathered_type(column, title_of(names, index)));
+        gathering.begin_set(gathered.collect());
         return sent_as;
     }
     columns::put(&mut reply.tokens, &columns, &reply.dialect);
@@ -244,17 +246,18 @@ fn sent_columns(
     dialect: &Dialect,
 ) -> (Arc<[SentAs]>, Vec<Column>) {
     let columns = described_as(pg_columns, names, dialect);
-    let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
-        SentAs::new(sent_type(pg_column).0, column.type_info).pointing(pg_column)
+    let sent_as = |(index, (pg_column, column)): (usize, (&PgColumn, &Column))| {
+        let sent = sent_type(pg_column, title_of(names, index));
+        SentAs::new(PgType::from_oid(sent.oid), column.type_info).pointing(pg_column)
     };
-    (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
+    (pg_columns.iter().zip(&columns).enumerate().map(sent_as).collect(), columns)
 }
 
 /// The columns as described to a client of the dialect.
 pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> Vec<Column> {
     let described = |(index, column): (usize, &PgColumn)| {
-        let (pg_type, typmod) = sent_type(column);
-        let title = names.and_then(|names| names.get(index));
+        let title = title_of(names, index);
+        let SqlType { oid, typmod } = sent_type(column, title);
         let mut traits = column.declared.traits;
         if column.origin.0 != 0 && !traits.identity && !traits.computed {
             traits.changes = Changes::Unknown;
@@ -262,7 +265,7 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
         traits.not_null |= result_type(column, title).is_some_and(|known| known.not_null);
         Column {
             name: shown(column, title),
-            type_info: client_type(pg_type, typmod, own_type(column, title, dialect), dialect),
+            type_info: client_type(PgType::from_oid(oid), typmod, own_type(column, title, dialect), dialect),
             traits,
             table: column.declared.pointer.as_ref().map(|pointer| pointer.table.clone()),
         }
@@ -271,21 +274,29 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
 }
 
 /// The type of the values of a column whose rows are kept.
-fn gathered_type(column: &PgColumn) -> SqlType {
-    match sent_type(column) {
-        (PgType::Text | PgType::Array(_), _) => SqlType::TEXT,
-        (_, typmod) => SqlType { oid: column.oid, typmod },
+fn gathered_type(column: &PgColumn, title: Option<&Title>) -> SqlType {
+    let sent = sent_type(column, title);
+    match PgType::from_oid(sent.oid) {
+        PgType::Text | PgType::Array(_) => SqlType::TEXT,
+        _ => sent,
     }
 }
 
 /// The type in which PostgreSQL sends the column, with its modifier: types without an encoding here are sent as text.
-fn sent_type(column: &PgColumn) -> (PgType, i32) {
+/// Texts of all types are sent alike, and one that is computed has the length that T-SQL gives it.
+fn sent_type(column: &PgColumn, title: Option<&Title>) -> SqlType {
     let pg_type = PgType::from_oid(column.oid);
-    if pg_type.wants_text() {
-        (PgType::Text, -1)
-    } else {
-        (pg_type, column.typmod)
+    match result_type(column, title) {
+        _ if pg_type.wants_text() => SqlType::TEXT,
+        Some(ResultType { of, .. }) if of.is_text() && of.length.is_some() && pg_type.is_text() => {
+            SqlType { oid: of.oid, typmod: of.typmod() }
+        }
+        _ => SqlType { oid: column.oid, typmod: column.typmod },
     }
+}
+
+fn title_of(titles: Option<&[Title]>, index: usize) -> Option<&Title> {
+    titles.and_then(|titles| titles.get(index))
 }
 
 /// The T-SQL type, if it differs from that of PostgreSQL's type.
@@ -308,7 +319,7 @@ fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
 /// Titles with the names and types of the columns' declarations.
 pub fn own_titles(columns: &[PgColumn], titles: Option<&[Title]>) -> Vec<Title> {
     let own = |(index, column): (usize, &PgColumn)| {
-        let title = titles.and_then(|titles| titles.get(index));
+        let title = title_of(titles, index);
         let declared = column.declared.of.map(|of| ResultType { of, not_null: false });
         Title {
             text: shown(column, title),
@@ -345,7 +356,7 @@ pub fn declaring(
 ) -> String {
     let (mut named, mut declarations, mut not_null) = (Vec::new(), Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
-        let title = names.and_then(|names| names.get(index));
+        let title = title_of(names, index);
         let name = shown(column, title);
         let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));

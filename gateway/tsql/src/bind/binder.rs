@@ -97,8 +97,6 @@ pub struct Around {
     pub selects: usize,
     /// Those in the select list so far.
     pub aggregates: Aggregates,
-    /// The number of variables written.
-    pub variables: usize,
     /// The number of `newid()` written.
     pub new_ids: usize,
     /// The number of `next value for` written.

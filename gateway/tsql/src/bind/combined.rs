@@ -120,9 +120,6 @@ fn demand_comparable<'i>(
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
     for (index, item) in items.iter_mut().enumerate() {
-        if let Some(other) = others.get(index) {
-            item.names_variables |= other.names_variables;
-        }
         let both = |other: &Item| common(&[item.beside(item.of), other.beside(other.of)]);
         item.of = others.get(index).map_or(UNKNOWN, both);
         // a NULL has the type of the others

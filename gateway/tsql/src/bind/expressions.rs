@@ -74,7 +74,6 @@ pub fn variable(binder: &mut Binder<'_>, variable: &Variable) -> Result<Value, E
     let line = variable.at.line;
     let of = binder.scope.type_of(&variable.name, line)?;
     let sql = binder.variables.write(&variable.name, line)?;
-    binder.around.variables += 1;
     Ok(match of.of_values() {
         MONEY => Value::money(sql, MONEY),
         // it is sent without a type

@@ -37,8 +37,6 @@ pub struct Item {
     pub name: Option<String>,
     /// The name is that of the table's column.
     pub is_own: bool,
-    /// It names variables of a procedure, whose values are not known when its result is described.
-    pub names_variables: bool,
     /// Each use of it would return another value.
     pub has_new_id: bool,
     /// The target of its assignment.
@@ -82,7 +80,6 @@ impl Item {
             alias: None,
             name,
             is_own: false,
-            names_variables: false,
             has_new_id: false,
             variable: None,
             result_type: None,
@@ -120,8 +117,7 @@ pub enum Stands {
 
 /// The headings of the columns; None if a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title = |Item { name, is_own, names_variables, result_type, .. }: Item| {
-        let result_type = result_type.map(|known| if names_variables { known.widened() } else { known });
+    let title = |Item { name, is_own, result_type, .. }: Item| {
         name.map(|text| Title { is_own, result_type, ..Title::given(text) })
     };
     items.into_iter().map(title).collect()

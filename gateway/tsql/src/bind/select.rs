@@ -302,10 +302,9 @@ pub fn item(
             Ok(Item::star(Some(sources::qualifier(binder, table)?)))
         }
         SelectItem::Value { value, alias } => {
-            let Around { variables, new_ids, .. } = binder.around;
+            let new_ids = binder.around.new_ids;
             let written = expressions::value(binder, value)?;
             let written = conditions::collated_by_default(binder, written);
-            let names_variables = binder.scope.procedure && binder.around.variables > variables;
             let has_new_id = binder.around.new_ids > new_ids;
             let is_int = written.is_null() && stands == Stands::Outermost;
             let known = if is_int { Some(INT) } else { written.of.in_tsql() };
@@ -333,7 +332,6 @@ pub fn item(
             Ok(Item {
                 alias: shown,
                 is_own,
-                names_variables,
                 has_new_id,
                 result_type,
                 of: known.unwrap_or(written.of),

@@ -23,14 +23,6 @@ pub struct ResultType {
     pub not_null: bool,
 }
 
-impl ResultType {
-    /// The same for a text of any characters.
-    pub fn widened(self) -> ResultType {
-        let twin = self.of.twin || self.of.is_text();
-        ResultType { of: Type { twin, ..self.of }, ..self }
-    }
-}
-
 /// An item of the outermost list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListItem {

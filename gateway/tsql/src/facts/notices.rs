@@ -2,8 +2,10 @@
 //! (docs/explanation/gateway.md, "Procedures with several results").
 
 /// A result set: the message is the name of its cursor. The detail may be a JSON list of names for its columns; a name
-/// in an inner list is that of a table's column. With a hint `nocount` its row count is not sent.
+/// in an inner list is that of a table's column. With `nocount` in the hint its row count is not sent, with [`WIDE`] its
+/// texts may contain any character.
 pub const RESULT_SET: &str = "01R01";
+pub const WIDE: &str = "wide";
 /// A row count: the message. The detail is `select` for an assignment to variables, `trigger` for a change by a
 /// trigger's statement, `nocount` if a caller has set nocount on.
 pub const ROW_COUNT: &str = "01R02";

@@ -9,7 +9,7 @@ use super::writer::{BodyWriter, Purpose, RowCount, Rows};
 use super::{current, run};
 use crate::bind::{self, ResultType, Title, Translated, Verb};
 use crate::error::Error;
-use crate::facts::notices::{RESULT_SET, ROW_COUNT};
+use crate::facts::notices::{RESULT_SET, ROW_COUNT, WIDE};
 use crate::plpgsql::{Body, Definition, Raise, Step};
 use crate::postgres::{call, Scalar, Statement};
 use crate::resolve::names::{stored, table, table_variable, Relation};
@@ -34,7 +34,7 @@ pub(super) fn query<'t>(
     let (scope, mut named) = writer.named();
     named.has_time = true;
     let translated = bind::statement(statement, scope, &mut named)?;
-    let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
+    let (uses_time, keeps, texts) = (named.uses_time, named.facts.keeps(), named.texts);
     let made = named.facts.created.take().filter(|made| named.facts.of_one_table && !made.is_global());
     let Some(mut query) = translated else { return define(writer, statement, line, context) };
     if uses_time {
@@ -58,7 +58,8 @@ pub(super) fn query<'t>(
         let run = select_into(writer, query);
         run::run(writer, context, line, run);
     } else if query.kind == Verb::Select {
-        return rows(writer, query, keeps, line, context);
+        let wide = is_wide(&query, texts);
+        return rows(writer, query, keeps, wide, line, context);
     } else if gives_rows(statement) {
         return Err(Error::refused("output", "not inside a procedure", line));
     } else {
@@ -137,11 +138,25 @@ fn select_into(writer: &mut BodyWriter<'_>, query: Translated) -> Run {
     Run::leaving(steps, if writer.rows == Rows::Left { RowCount::SENT } else { RowCount::Value(variable(N)) })
 }
 
-/// A result set: a cursor from which the caller fetches. `keeps`: see `Facts`.
+/// Whether a text of a result may contain any character, as in a batch: one of the query's variables does. None if that
+/// does not matter.
+fn is_wide(query: &Translated, texts: Vec<Scalar>) -> Option<Scalar> {
+    let is_text = |title: &Title| title.result_type.is_some_and(|known| known.of.is_text());
+    query.columns.as_ref().filter(|columns| columns.iter().any(is_text))?;
+    let has_any = |text: Scalar| {
+        let [bytes, characters] =
+            ["octet_length", "char_length"].map(|length| call(length, [text.clone().cast("text")]));
+        bytes.infix("is distinct from", characters)
+    };
+    texts.into_iter().map(has_any).reduce(Scalar::or)
+}
+
+/// A result set: a cursor from which the caller fetches. `keeps`: see `Facts`; `wide`: see `is_wide`.
 fn rows<'t>(
     writer: &mut BodyWriter<'t>,
     query: Translated,
     keeps: bool,
+    wide: Option<Scalar>,
     line: u32,
     context: &Context<'t>,
 ) -> Result<(), Error> {
@@ -177,11 +192,13 @@ fn rows<'t>(
             steps.push(Step::If(vec![(is_caught, run)], vec![open(false, query.sql)]));
         }
     }
-    let hint = match (writer.sends_counts, writer.sets_nocount) {
+    let silent = match (writer.sends_counts, writer.sets_nocount) {
         (false, _) => Some(Scalar::text("nocount")),
         (true, false) => Some(variable(SILENT)),
         (true, true) => None,
     };
+    let wide = wide.map(|wide| Scalar::either(wide, Scalar::text(format!("{WIDE} ")), Scalar::text("")));
+    let hint = wide.into_iter().chain(silent).reduce(Scalar::concatenated);
     steps.push(Step::Raise(Raise {
         level: "notice",
         code: Some(RESULT_SET),

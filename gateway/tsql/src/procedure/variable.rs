@@ -6,9 +6,11 @@ use super::names::TEMPORARY;
 use crate::bind::Variables;
 use crate::error::Error;
 use crate::facts::session;
+use crate::facts::types::{UNKNOWN, XML};
 use crate::fragments::Facts;
 use crate::postgres::{call, Scalar};
 use crate::resolve::names::quoted;
+use crate::resolve::Scope;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -110,6 +112,9 @@ pub struct Named<'w> {
     pub uses_time: bool,
     pub facts: Facts,
     pub noted: &'w RefCell<Noted>,
+    pub scope: &'w Scope,
+    /// The variables that hold texts, whose characters are known only when the statement runs.
+    pub texts: Vec<Scalar>,
 }
 
 impl Variables for Named<'_> {
@@ -136,6 +141,17 @@ impl Variables for Named<'_> {
     }
 
     fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
+        let written = self.written(name, line)?;
+        let of = self.scope.type_of(name, line).unwrap_or(UNKNOWN);
+        if (of.is_text() || of == XML) && !self.texts.contains(&written) {
+            self.texts.push(written.clone());
+        }
+        Ok(written)
+    }
+}
+
+impl Named<'_> {
+    fn written(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
         if !session::is_global(name) {
             return Ok(variable(self.copies.get(name).map_or(name, String::as_str)));
         }

@@ -442,6 +442,8 @@ impl<'t> BodyWriter<'t> {
             uses_time: false,
             facts: Facts::default(),
             noted: &self.noted,
+            scope: &self.scope,
+            texts: Vec::new(),
         };
         (&self.scope, named)
     }
