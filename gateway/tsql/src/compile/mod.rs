@@ -230,6 +230,10 @@ fn table_variables<'t>(
     let mut found: Vec<_> = given.iter().map(|(table, _)| (table, table.variable.at.line)).collect();
     for statement in tree::every(batch) {
         if let Tree::DeclareTable(table) = &statement.kind {
+            let name = &table.variable.name;
+            if found.iter().any(|(other, _)| other.variable.name == *name) {
+                return Err(Error::declared_twice(name, statement.at.line));
+            }
             found.push((table, statement.at.line));
         }
     }

@@ -124,6 +124,8 @@ pub(super) fn return_<'t>(
         writer.tracks_errors = tracks;
     }
     if writer.scope.dialect.return_counts_itself {
+        // a statement below it is not the next one
+        writer.rows_follow = false;
         // with a value it counts one, like every assignment
         let rows = RowCount::of(u32::from(value.is_some()));
         writer.kept_rows(rows).into_iter().for_each(|step| writer.add(step));

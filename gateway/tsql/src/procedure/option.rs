@@ -28,12 +28,13 @@ pub(super) fn option(writer: &mut BodyWriter<'_>, set: &[SetWord], line: u32) ->
             let why = "it must be on the procedure's own level";
             return Err(Error::refused(&format!("set {}", words[0]), why, line));
         }
-        ["nocount", rest @ ..] => {
-            writer.sends_counts = *rest != ["on"];
+        // the gateway refuses another value when it runs
+        ["nocount", value @ ("on" | "off")] => {
+            writer.sends_counts = *value != "on";
             writer.sets_nocount = true;
             writer.set(NOCOUNT_SETTING, Scalar::text(if writer.sends_counts { "" } else { SILENTLY }));
         }
-        ["xact_abort", ..] => {}
+        ["xact_abort", "on" | "off"] => {}
         _ if nulls_stay => {}
         words if AT_FIRST.contains(&words) || holds(words) => {}
         words if is_beside_results(words, writer.scope.dialect) => {}

@@ -258,6 +258,12 @@ pub(super) fn declare_table<'t>(
     line: u32,
     context: &Context<'t>,
 ) -> Result<(), Error> {
+    let variable_name = &declared.variable.name;
+    let first = *writer.tables.entry(variable_name.clone()).or_insert(declared);
+    // a CATCH block may be written twice
+    if writer.scope.variables.contains_key(variable_name) || !std::ptr::eq(first, declared) {
+        return Err(Error::declared_twice(variable_name, line));
+    }
     let name = table_variable(&declared.variable, &writer.scope.table_owner);
     if context.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
         let why = "a rollback would remove its rows";

@@ -182,7 +182,8 @@ fn declare_variables<'t>(
         let line = declared.variable.at.line;
         // a CATCH block may be written twice
         let again = writer.variables.get(name).is_some_and(|known| std::ptr::eq(*known, declared));
-        if writer.scope.variables.contains_key(name) && !again {
+        let is_known = writer.scope.variables.contains_key(name) && !again;
+        if is_known || writer.scope.table_variables.contains(name) {
             return Err(Error::declared_twice(name, line));
         }
         folded(name, line)?;

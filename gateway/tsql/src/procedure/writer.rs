@@ -104,6 +104,8 @@ pub struct BodyWriter<'t> {
     /// Temporary tables that end with the procedure.
     pub(super) temporary: Vec<String>,
     pub(super) variables: HashMap<String, *const tree::Declared>,
+    /// Its table variables.
+    pub(super) tables: HashMap<String, *const tree::TableVariable>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
     pub(super) changed_cursors: HashSet<String>,
     /// Variables that replace others while a cursor is opened.
@@ -164,6 +166,7 @@ impl<'t> BodyWriter<'t> {
             depth: 0,
             temporary: Vec::new(),
             variables: HashMap::new(),
+            tables: HashMap::new(),
             cursors: HashMap::new(),
             changed_cursors: HashSet::new(),
             copies: HashMap::new(),
