@@ -169,6 +169,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         partial,
         identity_insert,
         procedure,
+        is_inside,
         is_stored,
         given,
         databases,
@@ -181,6 +182,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         *limits_rows,
         *placeholders,
         *procedure,
+        *is_inside,
         *is_stored,
         lifts,
     ];

@@ -134,6 +134,7 @@ impl State {
             nulls_equal: settings.nulls_equal,
             limits_rows: settings.row_limit > 0,
             identity_insert: settings.identity_insert.clone(),
+            is_inside: self.nesting.depth > 0,
             ..Settings::default()
         }
     }

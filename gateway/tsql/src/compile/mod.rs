@@ -85,8 +85,8 @@ fn program_of(
     }
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), literal.of)));
     let tables = table_variables(batch, given)?;
-    // a procedure's table variables are distinct from those of its callers
-    let table_owner = match settings.procedure || !given.is_empty() {
+    // table variables of a procedure, or of a text inside another, are distinct from those around it
+    let table_owner = match settings.procedure || settings.is_inside || !given.is_empty() {
         true => digest::md5(text.as_bytes())[..8].to_owned(),
         false => String::new(),
     };

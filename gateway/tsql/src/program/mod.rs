@@ -50,6 +50,8 @@ pub struct Settings {
     pub identity_insert: Option<String>,
     /// The text creates a procedure, whose body is the program.
     pub procedure: bool,
+    /// The text runs inside another, whose table variables are not its own.
+    pub is_inside: bool,
     /// The text was stored in a procedure, function or trigger.
     pub is_stored: bool,
     /// The declarations of the text's parameters, if some of them are tables.

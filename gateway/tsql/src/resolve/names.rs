@@ -173,7 +173,7 @@ pub fn schema_of(name: &ObjectName) -> &str {
 }
 
 /// The temporary table of a table variable: #@t, a name that no other table can have. `of`: the mark of the procedure
-/// with the variable, since its caller may have one of the same name; "" for a batch's.
+/// or inner text with the variable, since its caller may have one of the same name; "" for a batch's.
 pub fn table_variable(variable: &Variable, of: &str) -> ObjectName {
     let name = match of {
         "" => format!("#{}", variable.name),

@@ -58,7 +58,7 @@ pub struct Scope {
     pub table_variables: HashSet<String>,
     /// Those of them that are parameters, whose rows are read-only.
     pub given_tables: HashSet<String>,
-    /// The mark of their procedure; "" in a batch.
+    /// The mark of their procedure or inner text; "" in a batch.
     pub table_owner: String,
 }
 
