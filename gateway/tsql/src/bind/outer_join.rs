@@ -39,7 +39,12 @@ pub fn outer_join(binder: &mut Binder<'_>, select: &Select) -> Result<Option<Sou
     let (mut joins, mut kept) = (BTreeMap::<String, Joined>::new(), Vec::new());
     for one in conjuncts {
         let of = sources_named(binder, one)?.filter(|of| of.iter().all(|name| names.contains(name)));
-        let of = of.ok_or_else(|| refusal("qualify all columns, or write a left join"))?;
+        let Some(of) = of else {
+            if binder.scope.schema.as_ref().is_some_and(|schema| !schema.is_complete()) {
+                return provisional(binder, select).map(Some);
+            }
+            return Err(refusal("qualify all columns, or write a left join"));
+        };
         let Some((preserved, joined)) = sides(one) else {
             kept.push((one, of));
             continue;
@@ -92,6 +97,12 @@ pub fn outer_join(binder: &mut Binder<'_>, select: &Select) -> Result<Option<Sou
     }
     binder.note(|facts| facts.adds_nulls = true);
     Ok(Some(Sources { from: vec![rows], conditions }))
+}
+
+/// The tables without the join, where no declarations are known yet: the statement is written again with them.
+fn provisional(binder: &mut Binder<'_>, select: &Select) -> Result<Sources, Error> {
+    let from = select.from.iter().map(|source| sources::source(binder, source)).collect::<Result<_, _>>()?;
+    Ok(Sources { from, conditions: Vec::new() })
 }
 
 fn only_source(binder: &mut Binder<'_>, expression: &Expression) -> Result<Option<String>, Error> {
