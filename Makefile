@@ -2,7 +2,8 @@
 # make test   the core: Rust tests, Python tests
 # make lint   ruff, mypy, rustfmt, clippy
 # make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC; Spark
-# make test-long     what takes long: kills, machines, experiments, every case in every way
+# make test-ways     each case of T-SQL in every way: as a batch, by sp_executesql, in procedures, …
+# make test-long     what takes long: kills, machines, experiments
 # make nightly       all of these, the simulation and partitioned queries
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make chaos  faults of every kind, or of CHAOS, beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
@@ -26,7 +27,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo figures papers test test-clients test-long nightly plant chaos simulation partitioned fuzz check develop docs lab wheel release matrix lint format rust-test clean
+.PHONY: demo figures papers test test-clients test-ways test-long nightly plant chaos simulation partitioned fuzz check develop docs lab wheel release matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -86,6 +87,10 @@ test: rust-test
 
 test-clients: $(CLIENT_COMPAT)/.fetched
 	$(PYTEST) tests/clients
+
+# Each case of T-SQL in every way in which a client can have it run.
+test-ways: $(VENV)/.installed
+	$(PYTEST) -m long tests/gateway/batches/test_every_way.py
 
 test-long: $(VENV)/.long $(QUESTDB)
 	$(PYTEST) tests/long

@@ -12,6 +12,8 @@ pub mod memory;
 pub mod message;
 pub mod priority;
 #[cfg(test)]
+pub mod script;
+#[cfg(test)]
 pub mod scripted;
 mod values;
 

@@ -2,7 +2,7 @@
 equal.
 
 Other tests compare the answers with the documentation; here the ways are compared with each other. The core
-has texts of each table in each way; `make test-long` has every text in every way.
+has texts of each table in each way; `make test-ways` has every text in every way.
 """
 
 import itertools

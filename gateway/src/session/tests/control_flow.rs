@@ -1,7 +1,7 @@
 //! IF, WHILE, BREAK, CONTINUE, GOTO, RETURN. Conditions are queries, for which the script returns rows or none.
 
 use super::*;
-use crate::postgres::scripted::{holds, inserted, rows, Answer as Answered};
+use crate::postgres::script::{holds, inserted, rows, Answer as Answered};
 
 #[tokio::test]
 async fn a_condition_selects_the_branch() {

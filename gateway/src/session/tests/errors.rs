@@ -1,7 +1,7 @@
 //! Errors: which statements follow, and which code handles the error.
 
 use super::*;
-use crate::postgres::scripted::{holds, inserted, row, Answer as Answered, Cell};
+use crate::postgres::script::{holds, inserted, row, Answer as Answered, Cell};
 
 /// The error of a division by zero (SQL Server: "Database Engine events and errors").
 const DIVIDED: &str = "8134, severity 16";

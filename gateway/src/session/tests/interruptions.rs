@@ -1,7 +1,7 @@
 //! Cancels, clients that disconnect, and lost connections to PostgreSQL.
 
 use super::*;
-use crate::postgres::scripted::{holds, inserted, rows, Answer as Answered};
+use crate::postgres::script::{holds, inserted, rows, Answer as Answered};
 
 fn script() -> Script {
     Script::default()

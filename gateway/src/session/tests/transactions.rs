@@ -2,7 +2,7 @@
 //! statements in a failed transaction, as the real one does.
 
 use super::*;
-use crate::postgres::scripted::{inserted, rows, Answer as Answered};
+use crate::postgres::script::{inserted, rows, Answer as Answered};
 
 const SAVE: &str = "savepoint ringlog_statement";
 const KEEP: &str = "release savepoint ringlog_statement";
