@@ -406,7 +406,7 @@ def _packed(
 
     function, unpack = _packer(connection)
     single = [column for column in columns if not column.kind.is_array]
-    # a limit that the planner does not know, as in series_page.sql: it would sort whole rows
+    # where the planner knows the limit, or there is none, it sorts whole rows (series_page.sql)
     rows = sql.SQL(
         'select * from {} where "time" >= {} and "time" < {} order by "time", seq_no'
         " limit (select null::bigint)"

@@ -4,6 +4,6 @@ from (
   from {log}
   where "time" >= {start} and "time" < {end}
   order by "time", seq_no
-  -- a limit that the planner does not know keeps it from sorting what the index has in order
+  -- where the planner knows the limit, it sorts rows that the index has in order
   limit (select {most})
 ) as logged

@@ -301,7 +301,7 @@ impl Client {
         }
         self.reply.put_back(&done);
         if is_long {
-            // the buffer would keep the memory of what was sent
+            // a buffer frees its memory only as a whole: the rest moves into a new one
             self.reply.tokens = BytesMut::from(&self.reply.tokens[..]);
         }
     }
