@@ -146,10 +146,6 @@ class Connection:
             self._names[text] = name
         return _checked(libpq.exec_prepared(name, values, result_format=1))
 
-    def once(self, query: sql.Composable) -> pq.abc.PGresult:
-        """The result, in binary, of a query whose text has its values. Raises ReadError."""
-        return _checked(self._small.pgconn.exec_params(query.as_string().encode(), None, result_format=1))
-
     def begin_snapshot(self) -> None:
         """Begins a transaction of the streams in which all read the same rows. Raises ReadError."""
         with _errors_converted():

@@ -90,8 +90,6 @@ def _part(
 ) -> Iterator[pa.RecordBatch]:
     if week is not None:
         yield from _cold(connection, location, week, start, end)
-    elif location.type.is_fixed:
-        yield from _hot(connection, location, start, end)
     else:
         batches = _unnested(connection, location.table, [int(location.column)], start, end)
         yield from _with_column(location, batches)

@@ -113,13 +113,15 @@ def _page(
         end=time_literal(until),
         most=sql.Literal(most),
     )
-    found = connection.once(query)
-    times, _ = _unpacked(connection, "time", found.get_value(0, 0) or b"", "i8")
+    # in the session that holds the lock (reading.held): another one would wait behind whoever waits for that
+    (batch,) = rows(connection, query)
+    contents = [column[0].as_buffer() or b"" for column in batch.columns]
+    times, _ = _unpacked(connection, "time", contents[0], "i8")
     if (times[1:] < times[:-1]).any():
         raise ReadError(f"the rows of {table} came out of their order", None)
     arrays = [pa.array(times + POSTGRES_EPOCH, TIME)]
-    for index, (column, kind) in enumerate(kinds.items(), 1):
-        values, there = _unpacked(connection, column, found.get_value(0, index) or b"", kind.octets)
+    for (column, kind), content in zip(kinds.items(), contents[1:], strict=True):
+        values, there = _unpacked(connection, column, content, kind.octets)
         if len(values) != len(times):
             raise ReadError(f"{column}: {len(values)} values of {len(times)} rows", None)
         values = pa.array(np.require(values, requirements="A"), mask=None if there is None else ~there)

@@ -33,6 +33,7 @@ _SENT = 1 << 18  # bytes given to a connection at once: so many may be unsent wh
 _AHEAD = 8 << 20  # bytes of an answer that may be made before they are sent
 _AHEAD_OF_ALL = 128 << 20  # bytes of all answers
 _LOOK = 0.05  # seconds between two looks whether enough is sent
+_CANCELLED = 1.0  # seconds between two cancellations
 _TIDIED = 30.0  # seconds between two looks at what queries have left behind
 _SHORT = 2  # slots that long answers leave
 _SLOW = 10.0  # seconds for a block, after which an unfinished answer ends if others wait
@@ -198,8 +199,11 @@ class Queries:
                 stopped.set()
                 room.release()
                 with anyio.CancelScope(shield=True):
-                    await self._in_thread(servers.cancel)
-                    await asyncio.gather(making, return_exceptions=True)
+                    # again, since the first one may come between two queries
+                    while not making.done():
+                        await self._in_thread(servers.cancel)
+                        await asyncio.wait({making}, timeout=_CANCELLED)
+                    making.exception()
 
     async def _sent(self, sending: Coroutine[Any, Any, None], making: "asyncio.Future[list[Part]]") -> None:
         """Sends a block. Raises Refused if the client is so slow that its answer keeps others waiting."""

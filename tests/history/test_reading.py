@@ -1,5 +1,6 @@
 """Rows as Arrow record batches, and the tables of signals."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +20,7 @@ from ringlog.history.reading import newest, read
 from ringlog.history.signals import locations
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.installing.install import install
+from waiting import wait_until
 
 from .conftest import COLUMNS
 
@@ -229,6 +231,23 @@ def test_closing_the_iterator_cancels_the_query(every_type: psycopg.Connection, 
         assert sum(batch.num_rows for batch in read(connection, "every_type", [], NOON)) == 400_000
         held = "select count(*) from pg_locks where relation = 'weeks.every_type'::regclass"
         assert every_type.execute(held).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("columns", [["a_real"], ["a_real", "an_int"], ["a_varchar"]])
+def test_a_change_that_waits_for_a_read_does_not_stop_it(
+    every_type: psycopg.Connection, conninfo: str, columns: list[str]
+) -> None:
+    """PostgreSQL does not see a circle of two sessions of one reader and of the change between them."""
+    fill(every_type, 400_000)
+    batches = read(conninfo, "every_type", columns, NOON, NOON + timedelta(days=9))
+    n = next(batches).num_rows
+    waits = "select count(*) from pg_locks where relation = 'weeks.every_type'::regclass and not granted"
+    with psycopg.connect(conninfo) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("set lock_timeout = '100s'")
+        change = pool.submit(other.execute, "lock table weeks.every_type in access exclusive mode")
+        wait_until(lambda: every_type.execute(waits).fetchone() != (0,))
+        assert n + sum(batch.num_rows for batch in batches) == 400_000
+        change.result()
 
 
 def test_a_batch_is_small_however_many_rows_there_are(every_type: psycopg.Connection, conninfo: str) -> None:

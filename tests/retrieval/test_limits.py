@@ -143,6 +143,30 @@ def test_a_cancelled_query_ends_in_postgresql(web) -> None:
         wait_until(lambda: running(web) == 0)
 
 
+def test_a_cancellation_between_two_queries_ends_the_second(web, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+    cancel = Servers.cancel
+    monkeypatch.setattr(Servers, "cancel", lambda servers: (cancel(servers), cancelled.set()))
+
+    def work(servers: Servers) -> Iterator[bytes]:
+        begun.set()
+        cancelled.wait(60)
+        yield from sleeping(600)(servers)
+
+    with queries(web) as (some, access):
+
+        async def ask() -> None:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(some.run, access.login(None), work, ignore)
+                    await anyio.to_thread.run_sync(begun.wait)
+                    scope.cancel()
+
+        began = time.monotonic()
+        anyio.run(ask)
+        assert time.monotonic() - began < 100
+
+
 def test_a_client_that_disconnects_ends_its_query(web) -> None:
     """The answer is so large that it cannot have been sent completely."""
     web.server.sql(

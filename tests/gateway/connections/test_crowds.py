@@ -116,7 +116,8 @@ def test_readers_that_do_not_read_leave_writers_their_connections(crowded: Runni
             )
             time = f"2026-05-06 07:08:{number:02}"
             assert call(writer, "put_sr_rf", 1, time, 1.5, number).status == 0
-        assert connections() == OF_READERS
+        # those that others waited for have ended
+        assert connections() <= OF_READERS
 
 
 def test_sessions_of_a_login_have_a_limit(crowded: RunningServer) -> None:
