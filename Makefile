@@ -69,7 +69,7 @@ PAPERS_MINUTES ?= 150
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS)
 # What `make check` runs of them.
-CHECKED := tests/schema tests/tsql tests/gateway/batches/test_statement_table.py tests/server/test_packaging.py
+CHECKED := tests/schema tests/tsql tests/gateway/batches/test_statement_table.py tests/project/test_packaging.py
 # The page of retrieval, and the library that draws its charts.
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js
@@ -110,10 +110,10 @@ nightly:
 PLANT_SECONDS ?= 600
 CHAOS_SECONDS ?= 300
 plant: $(VENV)/.long
-	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
+	PYTHONPATH=tests:tests/harness $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 chaos: $(VENV)/.installed
-	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos $(CHAOS) --seconds $(CHAOS_SECONDS) \
+	PYTHONPATH=tests:tests/harness:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos $(CHAOS) --seconds $(CHAOS_SECONDS) \
 	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 # Each run has seeds of its own: the first is the time, and it is printed.

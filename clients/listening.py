@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 # Linux uses higher ports for outgoing connections, which could take one before its server starts. Lower ones
-# are distributed among the tests (tests/servers.py).
+# are distributed among the tests (tests/harness/servers.py).
 PORTS = range(28_000, 32_768)
 
 

@@ -315,7 +315,7 @@ def empty_database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
 
 @pytest.fixture(scope="session")
 def server(temporary_directory: Path) -> Iterator[RunningServer]:
-    """`ringlog serve` with the facility tests/facility.toml and the logins `writer` and `reader`."""
+    """`ringlog serve` with the facility tests/harness/facility.toml and the logins `writer` and `reader`."""
     with serving(temporary_directory / "served") as running:
         set_path(running.dsn)
         yield running

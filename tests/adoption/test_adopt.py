@@ -62,15 +62,8 @@ def new(temporary_directory: Path) -> Path:
     return temporary_directory / "moved_in"
 
 
-@pytest.mark.parametrize("version", ["7.4", pytest.param("5.0", marks=pytest.mark.long)])
-def test_a_site_is_read_and_moves_in(
-    old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
-) -> None:
-    output = tmp_path / "adopted"
-    url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
-    words = ("adopt", url, "--output", output, "--tds-version", version)
-    done = ringlog(*words)
-    assert done.returncode == 0, done.stderr
+def is_assessed(output: Path) -> None:
+    """The folder of a site that was read."""
     facility = load_facility(output / "facility.toml")
     (table,) = facility.tables
     assert (table.name, table.rows) == ("beam_loss", 50)
@@ -103,6 +96,33 @@ def test_a_site_is_read_and_moves_in(
     assert "create table titleauthor" in (output / "1_tables.sql").read_text()
     assert "print 'no such title'" in (output / "3_procedures.sql").read_text()
 
+
+def clients_find_their_objects(here: RunningServer) -> None:
+    with session(here) as client, client.cursor() as cursor:
+        # a writer of the old server, which names its parameters
+        cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
+        cursor.execute("select loss, gate from log..beam_loss where loss < 0")
+        assert cursor.fetchall() == [(-1.0, 7)]
+        # a migrated view
+        cursor.execute("exec sp_helptext titleview")
+        view = "\n".join(line for (line,) in cursor.fetchall())
+        assert view.startswith("create view titleview as\nselect title, au_lname, price, share = royalty --")
+        assert view + "\ngo\n" in (Path(__file__).with_name("site.sql")).read_text()
+        # and a reader, who uses the log's name on the old server
+        cursor.execute("select seq_no, time, loss, gate from beam_loss_log where gate = 7 and loss > 0")
+        assert cursor.fetchall() == [(8, BEGIN + timedelta(hours=21), 0.875, 7)]
+
+
+@pytest.mark.parametrize("version", ["7.4", pytest.param("5.0", marks=pytest.mark.long)])
+def test_a_site_is_read_and_moves_in(
+    old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
+) -> None:
+    output = tmp_path / "adopted"
+    url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
+    words = ("adopt", url, "--output", output, "--tds-version", version)
+    done = ringlog(*words)
+    assert done.returncode == 0, done.stderr
+    is_assessed(output)
     data = temporary_directory / f"moved_in_{version}"
     with (
         serving(data, facility=output / "facility.toml") as here,
@@ -147,21 +167,7 @@ def test_a_site_is_read_and_moves_in(
         assert following == f"next: {output}/2_functions_and_views.sql to 4_triggers.sql"
         authors = connection.execute("select au_id, au_lname, contract from site.authors").fetchall()
         assert authors == [("172-32-1176", "White", True)]
-        with session(here) as client, client.cursor() as cursor:
-            # a writer of the old server, which names its parameters
-            cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
-            cursor.execute("select loss, gate from log..beam_loss where loss < 0")
-            assert cursor.fetchall() == [(-1.0, 7)]
-            # a migrated view
-            cursor.execute("exec sp_helptext titleview")
-            view = "\n".join(line for (line,) in cursor.fetchall())
-            assert view.startswith(
-                "create view titleview as\nselect title, au_lname, price, share = royalty --"
-            )
-            assert view + "\ngo\n" in (Path(__file__).with_name("site.sql")).read_text()
-            # and a reader, who uses the log's name on the old server
-            cursor.execute("select seq_no, time, loss, gate from beam_loss_log where gate = 7 and loss > 0")
-            assert cursor.fetchall() == [(8, BEGIN + timedelta(hours=21), 0.875, 7)]
+        clients_find_their_objects(here)
         connection.execute("delete from log.beam_loss where loss < 0")
         rows = connection.execute(
             'select seq_no, "time", loss, gate from log.beam_loss order by "time"'

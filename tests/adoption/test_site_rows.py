@@ -56,6 +56,27 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
         yield running
 
 
+def constraints_are_in_force(new: RunningServer) -> None:
+    # the tables' constraints are in force here too, and defaults are unchanged
+    execute(new, "insert suppliers default values")
+    execute(new, "insert [Order] ([key], flag) values (3, 0)")
+    asked = (
+        "select name, price, sign(datediff(day, '20260101', made)) from suppliers, [Order]"
+        " where id = 30 and [key] = 3"
+    )
+    assert execute(new, asked) == [("nobody", 0, 1)]
+    execute(new, "delete suppliers where id = 30 delete [Order] where [key] = 3")
+    for wrong, number in (
+        ("insert [Order] ([key], price, flag) values (1, 1, 0)", 2627),
+        ("insert [Order] ([key], supplier, price, flag) values (7, 3, 1, 0)", 547),
+        ("insert [Order] ([key], price, flag, grade) values (8, 1, 0, 'a')", 2601),
+        ("insert suppliers (name) values ('next')", 2601),
+    ):
+        with pytest.raises(pymssql.Error) as refused:
+            execute(new, wrong)
+        assert refused.value.args[0] == number
+
+
 @pytest.mark.long
 def test_tables_with_their_constraints(old: RunningServer, temporary_directory: Path, tmp_path: Path) -> None:
     words = ("adopt", f"tds://builder:build-1@{old.host}:{old.port}/plant", "--output", tmp_path)
@@ -100,24 +121,7 @@ def test_tables_with_their_constraints(old: RunningServer, temporary_directory: 
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
             assert execute(new, "select max(id) from suppliers") == [(25,)]
-            # the tables' constraints are in force here too, and defaults are unchanged
-            execute(new, "insert suppliers default values")
-            execute(new, "insert [Order] ([key], flag) values (3, 0)")
-            asked = (
-                "select name, price, sign(datediff(day, '20260101', made)) from suppliers, [Order]"
-                " where id = 30 and [key] = 3"
-            )
-            assert execute(new, asked) == [("nobody", 0, 1)]
-            execute(new, "delete suppliers where id = 30 delete [Order] where [key] = 3")
-            for wrong, number in (
-                ("insert [Order] ([key], price, flag) values (1, 1, 0)", 2627),
-                ("insert [Order] ([key], supplier, price, flag) values (7, 3, 1, 0)", 547),
-                ("insert [Order] ([key], price, flag, grade) values (8, 1, 0, 'a')", 2601),
-                ("insert suppliers (name) values ('next')", 2601),
-            ):
-                with pytest.raises(pymssql.Error) as refused:
-                    execute(new, wrong)
-                assert refused.value.args[0] == number
+            constraints_are_in_force(new)
             # a later run replaces the table's rows by the present ones
             execute(old, "update [Order] set price = 7 where [key] = 2")
             again = ringlog(*words, *data)

@@ -61,6 +61,8 @@ def tables() -> tuple[Table, ...]:
 
 
 TABLES = tables()
+Sent = dict[str, list[dict[str, object]]]
+"""the rows of each log, in their order"""
 
 
 def row(table: Table, seq_no: int | None, time: datetime, value: int) -> dict[str, object]:
@@ -136,8 +138,7 @@ async def over_http(site: Site) -> None:
             assert sum(event["val"] for event in got.json()[0]["data"]) == 7, got.text
 
 
-def test_every_name(site: Site) -> None:
-    sent = {}
+def write_rows(site: Site, sent: Sent) -> None:
     for table in TABLES:
         given = [row(table, None, NOW + timedelta(seconds=n - 20), n) for n in range(6)]
         old = [row(table, n % 4 + 1, OLD + timedelta(seconds=n), n) for n in range(4)]
@@ -153,7 +154,8 @@ def test_every_name(site: Site) -> None:
         with pytest.raises(psycopg.errors.UniqueViolation):
             site.put(table, row(table, 3, NOW - timedelta(seconds=5), 8))
 
-    # reading
+
+def read_rows(site: Site) -> None:
     for table in TABLES:
         last = row(table, 3, NOW - timedelta(seconds=5), 7)
         assert site.call(table, "last_{}") == [(3, NOW - timedelta(seconds=5))]
@@ -169,7 +171,8 @@ def test_every_name(site: Site) -> None:
         assert site.call(table, "get_latest", table.columns[0].signal) != []
         assert last in site.stored(table)
 
-    # imports
+
+def import_rows(site: Site, sent: Sent) -> None:
     for table in TABLES:
         with site.connection.transaction():
             site.connection.execute("select * from ringlog.begin_import(%s, 'f', 'd')", [table.name])
@@ -185,7 +188,8 @@ def test_every_name(site: Site) -> None:
         sent[table.name] = [*sent[table.name][:4], *imported, *sent[table.name][4:]]
         assert site.stored(table) == sent[table.name]
 
-    # housekeeping, summaries
+
+def keep_house(site: Site, sent: Sent) -> None:
     report = maintain(site.engine)
     assert report.failed == ()
     assert report.moved == {Week.of(OLD).partition(table.name): 7 for table in TABLES}
@@ -209,9 +213,8 @@ def test_every_name(site: Site) -> None:
                 assert site.connection.execute(trend, bounds).fetchone() == (7,)
         assert site.stored(table) == sent[table.name]
 
-    asyncio.run(over_http(site))
 
-    # the archive and back
+def archive_and_recall(site: Site, sent: Sent) -> None:
     def read_all(table: Table) -> list[object]:
         names = ["seq_no", *(column.name for column in table.columns)]
         return [
@@ -244,7 +247,8 @@ def test_every_name(site: Site) -> None:
         sent[table.name].insert(8, again)
         assert site.stored(table) == sent[table.name]
 
-    # past retention and back
+
+def restore_past_retention(site: Site, sent: Sent) -> None:
     later = OLD + 22 * WEEK
     assert len(maintain(site.engine, later).set_aside) >= len(TABLES)
     for table in TABLES:
@@ -252,3 +256,14 @@ def test_every_name(site: Site) -> None:
         assert [*restore(site.conninfo, table.name, OLD, OLD + WEEK)] != []
         sent[table.name].insert(9, row(table, 4, OLD + timedelta(minutes=32), 9))
         assert site.stored(table)[:10] == sent[table.name][:10]
+
+
+def test_every_name(site: Site) -> None:
+    sent: Sent = {}
+    write_rows(site, sent)
+    read_rows(site)
+    import_rows(site, sent)
+    keep_house(site, sent)
+    asyncio.run(over_http(site))
+    archive_and_recall(site, sent)
+    restore_past_retention(site, sent)

@@ -22,7 +22,28 @@ from waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.long
 
-COUNTING = Path(__file__).parents[1] / "counting.py"
+COUNTING = Path(__file__).parents[1] / "harness" / "counting.py"
+
+
+def signals_are_found_by_name(cursor: pymssql.Cursor) -> None:
+    """In the registry of the first server."""
+    # by the names of signals in the first server's registry
+    cursor.callproc("find_signals", ("%",))
+    assert [row[:3] for row in cursor.fetchall()] == [(table, table, "count") for table in sorted(WHERE)]
+    bounds = (NOON.replace(tzinfo=None), NOON.replace(tzinfo=None) + timedelta(minutes=1))
+    for table in WHERE:
+        cursor.callproc("get_latest", (table,))
+        assert [value for _, value in cursor.fetchall()] == [6]
+        cursor.callproc("get_signal", (table,))
+        assert [value for _, value in cursor.fetchall()] == [1, 2, 3, 4, 5, 6]
+        cursor.callproc("get_trend", (table, *bounds, 1))
+        assert [row[1:5] for row in cursor.fetchall()] == [(6, 1, 6, 3.5)]
+    cursor.execute("exec get_trends @names = 'vacuum', @from_time = %s, @to_time = %s, @points = 1", bounds)
+    assert [row[0] for row in cursor.fetchall()] == ["vacuum"]
+    with pytest.raises(pymssql.Error, match="the signals are on several servers"):
+        cursor.callproc("get_trends", ("vacuum,magnets", *bounds, 1))
+    with pytest.raises(pymssql.Error, match="there is no signal 'nothing'"):
+        cursor.callproc("get_signal", ("nothing",))
 
 
 def test_calls_are_sent_to_the_node_of_their_table(site: Site) -> None:
@@ -53,27 +74,7 @@ def test_calls_are_sent_to_the_node_of_their_table(site: Site) -> None:
                 assert [row[-1] for row in cursor.fetchall()] == [6]
                 with pytest.raises(pymssql.Error, match="seq_no 1001 is outside 1 to 1000"):
                     put(cursor, table, 1001)
-            # by the names of signals in the first server's registry
-            cursor.callproc("find_signals", ("%",))
-            assert [row[:3] for row in cursor.fetchall()] == [
-                (table, table, "count") for table in sorted(WHERE)
-            ]
-            bounds = (NOON.replace(tzinfo=None), NOON.replace(tzinfo=None) + timedelta(minutes=1))
-            for table in WHERE:
-                cursor.callproc("get_latest", (table,))
-                assert [value for _, value in cursor.fetchall()] == [6]
-                cursor.callproc("get_signal", (table,))
-                assert [value for _, value in cursor.fetchall()] == [1, 2, 3, 4, 5, 6]
-                cursor.callproc("get_trend", (table, *bounds, 1))
-                assert [row[1:5] for row in cursor.fetchall()] == [(6, 1, 6, 3.5)]
-            cursor.execute(
-                "exec get_trends @names = 'vacuum', @from_time = %s, @to_time = %s, @points = 1", bounds
-            )
-            assert [row[0] for row in cursor.fetchall()] == ["vacuum"]
-            with pytest.raises(pymssql.Error, match="the signals are on several servers"):
-                cursor.callproc("get_trends", ("vacuum,magnets", *bounds, 1))
-            with pytest.raises(pymssql.Error, match="there is no signal 'nothing'"):
-                cursor.callproc("get_signal", ("nothing",))
+            signals_are_found_by_name(cursor)
             # the claim is on the table's server
             cursor.callproc("claim_writer", ("vacuum", "a spool", "a writer"))
             with site.admin("c") as connection:

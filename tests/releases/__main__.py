@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m releases` writes the site of this version, to be committed with its release."""
+"""Writes the site of this version, to be committed with its release (CONTRIBUTING.md)."""
 
 from importlib.metadata import version
 from pathlib import Path

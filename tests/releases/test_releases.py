@@ -37,7 +37,9 @@ def folder() -> Iterator[Path]:
 
 
 def test_each_minor_version_has_its_site() -> None:
-    assert f"{MINOR}.0.tar.xz" in {site.name for site in SITES}, "PYTHONPATH=tests python -m releases"
+    assert f"{MINOR}.0.tar.xz" in {site.name for site in SITES}, (
+        "PYTHONPATH=tests:tests/harness python -m releases"
+    )
 
 
 @pytest.mark.parametrize("site", SITES, ids=lambda site: site.name.removesuffix(".tar.xz"))

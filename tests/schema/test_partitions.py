@@ -20,7 +20,7 @@ from ringlog.schema.relations.statistics import turn_off_near
 from waiting import wait_until
 
 from .conftest import WITH_STATISTICS, Connect, Databases, FacilityDatabases, at, magnets_facility, rows
-from .snapshot import snapshot
+from .installing.snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
 NOW = datetime.now(UTC)

@@ -262,44 +262,47 @@ def test_a_writer_queries_its_signals_and_reports_its_state(vac: Vacuum) -> None
     assert vac.rows(f"{states} where signal = 'second'")[0][-1] == "ahead"
 
 
-def test_properties_of_a_source_are_stored_and_own_settings_take_precedence(vac: Vacuum) -> None:
+def tell(vac: Vacuum, number: int, at: str, **told: Any) -> None:
+    """A source reports these properties of a signal, twice: the second time changes nothing."""
+    state = {"number": number, "connected": True, "since": at, "trouble": None, "dropped": 0}
+    states = json.dumps([state | {"reported": told, "reported_at": at}])
+    for _ in range(2):
+        assert vac.value("select ringlog.report_signals('vac', %s)", states) == 0
+
+
+def described(vac: Vacuum, signal: str) -> tuple[Any, ...]:
+    fields = "unit, description, limit_low, limit_high, alarm_high, decimals"
+    ((row),) = vac.rows(f"select {fields} from ringlog.describe_signal(%s)", signal)
+    return row
+
+
+def test_properties_of_a_source_are_stored(vac: Vacuum) -> None:
     one, two = vac.number("gauge:1"), vac.number("gauge:2")
-
-    def tell(number: int, at: str, **told: Any) -> None:
-        state = {"number": number, "connected": True, "since": at, "trouble": None, "dropped": 0}
-        states = json.dumps([state | {"reported": told, "reported_at": at}])
-        for _ in range(2):  # the second time changes nothing
-            assert vac.value("select ringlog.report_signals('vac', %s)", states) == 0
-
-    def now(signal: str) -> tuple[Any, ...]:
-        fields = "unit, description, limit_low, limit_high, alarm_high, decimals"
-        ((row),) = vac.rows(f"select {fields} from ringlog.describe_signal(%s)", signal)
-        return row
 
     def changes() -> list[tuple[Any, ...]]:
         return vac.rows("select signal, change, detail from ringlog.signal_change where change <> 'add'")
 
     began = vac.value("select valid_from from ringlog.signal where signal = 'gauge:2'")
-    tell(two, "2030-01-01T00:00Z", unit="A", limit_low=None, limit_high=5, alarm_high=9, decimals=3)
-    tell(two, "2030-01-01T00:00Z", description="told later")
+    tell(vac, two, "2030-01-01T00:00Z", unit="A", limit_low=None, limit_high=5, alarm_high=9, decimals=3)
+    tell(vac, two, "2030-01-01T00:00Z", description="told later")
     # telling for the first time completes the description
     assert vac.rows("select valid_from, valid_to from ringlog.signal where signal = 'gauge:2'") == [
         (began, None)
     ]
-    assert now("gauge:2") == ("A", "told later", None, 5.0, 9.0, 3)
+    assert described(vac, "gauge:2") == ("A", "told later", None, 5.0, 9.0, 3)
     assert changes() == []
     # the file's settings win, and the source tells the others
-    tell(one, "2030-01-01T00:00Z", unit="Pa", description="", limit_low=-9, limit_high=9, alarm_high=12)
-    assert now("gauge:1") == ("mbar", "first gauge", 0.0, 1.0, 12.0, None)
+    tell(vac, one, "2030-01-01T00:00Z", unit="Pa", description="", limit_low=-9, limit_high=9, alarm_high=12)
+    assert described(vac, "gauge:1") == ("mbar", "first gauge", 0.0, 1.0, 12.0, None)
     # another unit from a time on, which is not ahead
     (before,) = vac.rows("select clock_timestamp()")
-    tell(two, before[0].isoformat(), unit="mA")
-    assert now("gauge:2")[:2] == ("mA", "told later")
+    tell(vac, two, before[0].isoformat(), unit="mA")
+    assert described(vac, "gauge:2")[:2] == ("mA", "told later")
     assert changes() == [("gauge:2", "source", '{"unit": "mA"}')]
-    described = "select unit from ringlog.describe_signal('gauge:2', %s)"
-    assert vac.value(described, before[0] - timedelta(microseconds=1)) == "A"
-    assert vac.value(described, before[0]) == "mA"
-    tell(two, "2100-01-01T00:00Z", unit="uA")
+    unit_at = "select unit from ringlog.describe_signal('gauge:2', %s)"
+    assert vac.value(unit_at, before[0] - timedelta(microseconds=1)) == "A"
+    assert vac.value(unit_at, before[0]) == "mA"
+    tell(vac, two, "2100-01-01T00:00Z", unit="uA")
     assert (
         vac.value("select unit from ringlog.describe_signal('gauge:2')")
         == vac.value("select unit from ringlog.find_signals('gauge:2')")
@@ -308,6 +311,7 @@ def test_properties_of_a_source_are_stored_and_own_settings_take_precedence(vac:
 
     # what is wrong is named, and everything else is taken
     tell(
+        vac,
         two,
         "2030-01-01T00:00Z",
         table_name="other",
@@ -318,31 +322,34 @@ def test_properties_of_a_source_are_stored_and_own_settings_take_precedence(vac:
         description="told at last",
     )
     for states in ('{"on": "1"}', '{"1": 1}'):
-        tell(two, "2030-01-01T00:00Z", states=states)
+        tell(vac, two, "2030-01-01T00:00Z", states=states)
         told = vac.value("select message from ringlog.event where kind = 'unfit'")
         assert told.startswith("ignored properties from sources: gauge:2: states (")
-    assert now("gauge:2")[:3] == ("uA", "told at last", None)
+    assert described(vac, "gauge:2")[:3] == ("uA", "told at last", None)
     assert vac.rows("select alarm_low, states from ringlog.describe_signal('gauge:2')") == [(-7.0, None)]
 
+
+def test_own_settings_take_precedence_over_those_of_a_source(vac: Vacuum) -> None:
+    tell(vac, vac.number("gauge:1"), "2030-01-01T00:00Z", unit="Pa", limit_low=-9, limit_high=9)
     # an archivist's settings win, until they are removed
     three = vac.value("select ringlog.add_signal('vac', 'gauge:3', 'bar')")
-    tell(three, "2030-01-01T00:00Z", unit="Torr", limit_high=7)
-    assert now("gauge:3")[:4] == ("bar", "", None, 7.0)
+    tell(vac, three, "2030-01-01T00:00Z", unit="Torr", limit_high=7)
+    assert described(vac, "gauge:3")[:4] == ("bar", "", None, 7.0)
     change = "select ringlog.change_signal('gauge:3', %s)"
     vac.rows(change, json.dumps({"limits": [0, 1], "unit": None}))
-    tell(three, "2030-01-01T00:00Z", limit_high=8)
-    assert now("gauge:3")[:4] == ("Torr", "", 0.0, 1.0)
+    tell(vac, three, "2030-01-01T00:00Z", limit_high=8)
+    assert described(vac, "gauge:3")[:4] == ("Torr", "", 0.0, 1.0)
     vac.rows(change, json.dumps({"limits": None}))
-    assert now("gauge:3")[:4] == ("Torr", "", None, 8.0)
+    assert described(vac, "gauge:3")[:4] == ("Torr", "", None, 8.0)
     # a signal that is taken up again has its source's properties
     vac.rows("select ringlog.retire_signal('gauge:3')")
     vac.rows("select ringlog.add_signal('vac', 'gauge:3', description => 'again')")
-    assert now("gauge:3")[:4] == ("Torr", "again", None, 8.0)
+    assert described(vac, "gauge:3")[:4] == ("Torr", "again", None, 8.0)
     # another file changes its own settings
     assert not install(vac.engine, vacuum())
     report = str(install(vac.engine, vacuum(signals=(replace(SIGNALS[0], unit=""), SIGNALS[1]))))
     assert "signal gauge:1: unit mbar → Pa" in report
-    assert now("gauge:1")[:4] == ("Pa", "first gauge", 0.0, 1.0)
+    assert described(vac, "gauge:1")[:4] == ("Pa", "first gauge", 0.0, 1.0)
 
 
 def test_another_address_in_the_file_reaches_the_writer(vac: Vacuum) -> None:

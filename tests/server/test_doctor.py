@@ -85,7 +85,7 @@ def test_postgresqls_settings_and_roles(server: RunningServer, monkeypatch: pyte
     # test_programs.py tests whether this one is old
     monkeypatch.setattr("ringlog.server.embedded.releases.NEWEST", {})
     with psycopg.connect(server.dsn, autocommit=True) as admin:
-        # as the tests' servers are (tests/servers.py)
+        # as the tests' servers are (tests/harness/servers.py)
         writers = ("note", "writer may write every table")
         assert levels(doctor.postgres(server.dsn)) == [("danger", "fsync is off"), writers]
         admin.execute("create role meddler login; grant ringlog_owner to meddler")

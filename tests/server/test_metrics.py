@@ -126,7 +126,7 @@ def test_reading_the_metrics_takes_one_connection(
 def test_an_address_in_use_for_metrics_is_named(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
     refused = ringlog(
-        *("serve", "--data", data, "--facility", Path(__file__).parent.parent / "facility.toml"),
+        *("serve", "--data", data, "--facility", Path(__file__).parents[1] / "harness" / "facility.toml"),
         *("--listen", "127.0.0.1:0", "--memory", "512MB", "--pg-port", str(free_port())),
         *("--metrics", taken),
     )

@@ -61,7 +61,8 @@ def test_a_server_of_a_killed_run_of_tests_ends(data: Path) -> None:
         "with serving(Path(sys.argv[1]), prepared=False) as server:\n"
         "    print(server.process.pid, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    ended = run(sys.executable, "-c", code, data, PYTHONPATH=str(Path(__file__).parents[1]))
+    tests = Path(__file__).parents[1]
+    ended = run(sys.executable, "-c", code, data, PYTHONPATH=f"{tests}:{tests / 'harness'}")
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     wait_until(lambda: not is_alive(int(ended.stdout)))
     assert Postgres(data).postmaster() is None

@@ -32,7 +32,7 @@ BY_GATEWAY = [
 
 @pytest.mark.parametrize("body", BY_GATEWAY)
 def test_procedures_that_plpgsql_cannot_express_are_kept_as_text(site: Site, points: None, body: str) -> None:
-    """tests/gateway/calls/test_interpreted_procedures.py calls such procedures."""
+    """tests/gateway/procedures/test_interpreted_procedures.py calls such procedures."""
     text = f"create or alter procedure kept @n int as\n{body}"
     site.define(text)
     assert site.rows("select tsql.source('site.kept'::regproc)") == [(text,)]

@@ -42,6 +42,40 @@ def clock_server(temporary_directory: Path) -> Iterator[RunningServer]:
         yield running
 
 
+@contextmanager
+def writing(server: RunningServer, folder: Path, clock: Path) -> Iterator[subprocess.Popen[str]]:
+    """A writer of the source, by the time that the file `clock` has."""
+    environment = os.environ | {
+        "RINGLOG_PASSWORD": server.writer.password,
+        "RINGLOG_SPOOL": str(folder / "spool"),
+        "LD_PRELOAD": faketime(),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+    address = Address(server.writer.user, server.host, server.port)
+    command = [RINGLOG, "load", "--facility", FACILITY, "--url", str(address)]
+    with subprocess.Popen(
+        [*command, "--source", "python:jumping:read"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            # after a failure do not wait for its end
+            process.kill()
+            raise
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, output
+    assert "refused" not in output
+
+
 def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path: Path) -> None:
     (tmp_path / "jumping.py").write_text(SOURCE)
     clock = tmp_path / "clock"
@@ -54,39 +88,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
 
     set_clock(0)
     begin = datetime.now(UTC)
-    environment = os.environ | {
-        "RINGLOG_PASSWORD": clock_server.writer.password,
-        "RINGLOG_SPOOL": str(tmp_path / "spool"),
-        "LD_PRELOAD": faketime(),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
-    address = Address(clock_server.writer.user, clock_server.host, clock_server.port)
-    command = [RINGLOG, "load", "--facility", FACILITY, "--url", str(address)]
     given = tmp_path / "given"
-
-    @contextmanager
-    def writing() -> Iterator[subprocess.Popen[str]]:
-        with subprocess.Popen(
-            [*command, "--source", "python:jumping:read"],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            try:
-                yield process
-            except BaseException:
-                # after a failure do not wait for its end
-                process.kill()
-                raise
-            process.send_signal(signal.SIGTERM)
-            output, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, output
-        assert "refused" not in output
 
     def let_rows_pass(process: subprocess.Popen[str], count: int) -> None:
         count += len(given.read_text().split()) if given.exists() else 0
@@ -97,7 +99,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
 
         wait_until(have_passed, lambda: "the writer waits for the clock")
 
-    with writing() as process:
+    with writing(clock_server, tmp_path, clock) as process:
         let_rows_pass(process, 3)
         # by a day, by an hour, by one round of the ring, by a moment
         for jump in (3600, -3600, -86400, 4, 0, -4, 0.05, -0.05, 0):
@@ -106,7 +108,10 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
     on_its_way = len(given.read_text().split())
     # events that were not sent within the grace of a stop are reported at the next start
     expected = [r"set ahead by (3599\.9|3600\.[01]) s", r"set back by (7199\.[89]|7200\.[012]) s"]
-    with writing() as process, psycopg.connect(clock_server.dsn, autocommit=True) as connection:
+    with (
+        writing(clock_server, tmp_path, clock) as process,
+        psycopg.connect(clock_server.dsn, autocommit=True) as connection,
+    ):
         let_rows_pass(process, 1)
 
         def are_told() -> bool:

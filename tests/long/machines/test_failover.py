@@ -27,7 +27,7 @@ FACILITY = 'timezone = "UTC"\n' + "".join(
     f'column = [{{ name = "count", signal = "{name}", type = "int" }}]\n'
     for name in TABLES
 )
-COUNTING = Path(__file__).parents[2] / "counting.py"
+COUNTING = Path(__file__).parents[2] / "harness" / "counting.py"
 
 
 @pytest.fixture

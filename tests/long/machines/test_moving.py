@@ -78,6 +78,31 @@ def all_came(site: Site, node: str | None, before: dict[str, list[tuple[object, 
     assert after == before
 
 
+def give_rows(site: Site, cursor: pymssql.Cursor) -> None:
+    """Rows of the table waves, some of a year before, an event and a ledger; summaries and weeks are made."""
+    for number in range(1, 200):
+        # two weeks of a year before among them
+        at = NOON - timedelta(days=300) * (number % 2) + timedelta(minutes=5 * number)
+        cursor.execute(
+            "exec put_waves @time = %s, @level = %s, @early = %s",
+            (at.replace(tzinfo=None), number / 8, number),
+        )
+    with site.admin(None) as connection:
+        connection.execute(
+            """select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1);
+            insert into ringlog.event (spool, number, table_name, time, kind, message)
+            values ('a spool', 1, 'waves', '2026-11-20 12:00Z', 'gap', 'a reason')"""
+        )
+        connection.execute(
+            """insert into log.waves (seq_no, "time", level, trace)
+            select n, timestamptz '2026-11-01' + n * interval '1 minute', 1, array[n, 2]
+            from generate_series(1, 90) as n"""
+        )
+    for _ in range(2):
+        kept = ringlog("maintain", RINGLOG_DSN=site.dsn)
+        assert kept.returncode == 0, kept.stderr
+
+
 def test_a_table_moves_with_all_its_data(site: Site) -> None:
     site.facility.write_text(site.facility.read_text() + WAVES)
     install(site)
@@ -88,27 +113,7 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
     assert "column waves.early" in install(site)
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         cursor.callproc("claim_writer", ("waves", "a spool", "a writer"))
-        for number in range(1, 200):
-            # two weeks of a year before among them
-            at = NOON - timedelta(days=300) * (number % 2) + timedelta(minutes=5 * number)
-            cursor.execute(
-                "exec put_waves @time = %s, @level = %s, @early = %s",
-                (at.replace(tzinfo=None), number / 8, number),
-            )
-        with site.admin(None) as connection:
-            connection.execute(
-                """select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1);
-                insert into ringlog.event (spool, number, table_name, time, kind, message)
-                values ('a spool', 1, 'waves', '2026-11-20 12:00Z', 'gap', 'a reason')"""
-            )
-            connection.execute(
-                """insert into log.waves (seq_no, "time", level, trace)
-                select n, timestamptz '2026-11-01' + n * interval '1 minute', 1, array[n, 2]
-                from generate_series(1, 90) as n"""
-            )
-        for _ in range(2):
-            kept = ringlog("maintain", RINGLOG_DSN=site.dsn)
-            assert kept.returncode == 0, kept.stderr
+        give_rows(site, cursor)
         before = everything_of(site, "waves", None)
         assert len(before["log"]) == 199 + 90
         assert len(before["partitions"]) > 6

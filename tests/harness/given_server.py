@@ -9,7 +9,7 @@ import pytest
 
 from servers import RINGLOG, RunningServer, run, serving
 
-QUICK = Path(__file__).parent / "loader" / "facility.toml"
+QUICK = Path(__file__).parents[1] / "loader" / "facility.toml"
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from ringlog.schema.facility import Column, Facility, LogPolicy, Table
 from ringlog.schema.installing.install import InstallRefused, difference, install
 from ringlog.schema.relations.partitions import maintain
 
-from .conftest import Connect, at
+from ..conftest import Connect, at
 from .snapshot import snapshot
 
 T0 = at("2026-03-02 12:00:00")

@@ -29,7 +29,7 @@ from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.moments import HOUR, microseconds, moment_of
 from waiting import PATIENCE, is_alive, wait_until
 
-FACILITY = Path(__file__).with_name("facility.toml")
+FACILITY = Path(__file__).parents[1] / "facility.toml"
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import maintain
 from servers import run
 
-from .conftest import COLUMNS, conninfo_of
+from ..conftest import COLUMNS, conninfo_of
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 PLAIN = Description()

@@ -7,7 +7,7 @@ from ringlog.schema.installing import versions
 from ringlog.schema.installing.install import InstallRefused, bring_up_to_date, install
 from ringlog.schema.installing.versions import Migration
 
-from .conftest import Connect, magnets_facility
+from ..conftest import Connect, magnets_facility
 
 FACILITY = magnets_facility()
 MIGRATIONS = (

@@ -26,7 +26,7 @@ from ringlog.schema.relations.partitions import maintain
 from ringlog.schema.relations.statistics import turn_off_near
 from ringlog.server.embedded.programs import packaged_programs
 
-from .conftest import Connect, rows
+from ..conftest import Connect, rows
 
 TEXT = Path(__file__).with_name("unchanged.toml").read_text()
 

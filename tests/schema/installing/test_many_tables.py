@@ -17,7 +17,7 @@ from ringlog.schema.installing.install import install
 from ringlog.schema.relations.partitions import Week, partitions_of_logs
 from waiting import wait_until
 
-from .conftest import Connect, FacilityDatabases, connected
+from ..conftest import Connect, FacilityDatabases, connected
 
 ABOUT_ONE = cases(__file__, "about_one")
 

@@ -16,7 +16,7 @@ from ringlog.schema.facility_files.facility_file import load_facility
 from ringlog.schema.installing import unchanged
 from ringlog.schema.installing.install import InstallRefused, InstallReport, difference, install
 
-from .conftest import Connect, magnets_facility, rows
+from ..conftest import Connect, magnets_facility, rows
 from .snapshot import snapshot
 
 FACILITY = magnets_facility()

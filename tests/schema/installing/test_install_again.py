@@ -20,7 +20,7 @@ from ringlog.schema.relations.partitions import Week
 from ringlog.schema.relations.statistics import turn_off_near
 from waiting import PATIENCE, wait_until
 
-from .conftest import WITH_STATISTICS, Connect, magnets_facility, rows
+from ..conftest import WITH_STATISTICS, Connect, magnets_facility, rows
 from .snapshot import snapshot
 
 FACILITY = magnets_facility()

@@ -65,7 +65,10 @@ ELSEWHERE = {
     "docs/how-to/epics.md": [(r"ringlog load ", UNTIL_STOPPED), (r"pip install ", "the network")],
     "docs/how-to/import.md": [
         (r"ringlog load --backfill", "needs old files: tests/loader/test_backfill.py"),
-        (r"ringlog migrate history .*(csv|postgresql):", "needs old rows: tests/history/test_migration.py"),
+        (
+            r"ringlog migrate history .*(csv|postgresql):",
+            "needs old rows: tests/history/sources/test_migration.py",
+        ),
         (r"ringlog migrate history .*tds:", OLD_SERVER),
     ],
     "docs/how-to/load.md": [(r"# daq\.py", "reads a device: tests/loader/test_python_source.py")],

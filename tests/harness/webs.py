@@ -34,7 +34,7 @@ class Web:
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
 
 
-# in addition to the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a
+# in addition to the tables of tests/harness/facility.toml: alarms by EPICS's names of fields, nanoseconds, a
 # waveform, and parameters
 BPM = Path(__file__).with_name("webs.toml").read_text()
 
