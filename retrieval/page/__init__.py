@@ -17,7 +17,7 @@ _TYPES = {
 
 
 def routes() -> list[Route]:
-    return [Route("/", index), Route("/page/{name}", part)]
+    return [Route("/", index), Route("/page/{name:path}", part)]
 
 
 async def index(request: Request) -> Response:
@@ -29,11 +29,12 @@ async def part(request: Request) -> Response:
 
 
 def _file(name: str) -> Response:
-    """A file of this folder. Raises Refused (404)."""
+    """A file of this folder, or of its folder charts. Raises Refused (404)."""
     folder = files(__name__)
     kind = name.rpartition(".")[2]
-    known = {each.name for each in folder.iterdir() if each.is_file()} if kind in _TYPES else set()
-    if name not in known:
+    known = {each.name for each in folder.iterdir()}
+    known |= {f"charts/{each.name}" for each in folder.joinpath("charts").iterdir()}
+    if kind not in _TYPES or name not in known:
         raise Refused(404, f"the page has no file {name[:60]!r}")
     headers = {"Cache-Control": "no-cache"}
     return Response(folder.joinpath(name).read_bytes(), media_type=_TYPES[kind], headers=headers)

@@ -1,8 +1,8 @@
 // The page: its display follows the state; buttons and keys change the state.
 
 import * as api from "./api.js";
-import { troubles } from "./captured.js";
-import { appendAll, build, drawAll, learnThere, loadAll, moveCursors, open, openCapture, remember, withAxes } from "./charts.js";
+import { troubles } from "./charts/captured.js";
+import { appendAll, build, drawAll, learnThere, loadAll, moveCursors, open, openCapture, remember, withAxes } from "./charts/charts.js";
 import { timeText } from "./format.js";
 import { choice, list } from "./lists.js";
 import { failed, say, worked } from "./message.js";

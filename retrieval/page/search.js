@@ -2,7 +2,7 @@
 
 import { findSignals } from "./api.js";
 import { breakable } from "./format.js";
-import { isWaveform } from "./series.js";
+import { isWaveform } from "./charts/series.js";
 import { findViews } from "./views.js";
 
 const LIMIT = 200;

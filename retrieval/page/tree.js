@@ -2,8 +2,8 @@
 
 import { describe, findSignals, tables } from "./api.js";
 import { ageText, breakable } from "./format.js";
-import { alarmOf, asOf, isState, isWaveform } from "./series.js";
-import { stateText } from "./states.js";
+import { alarmOf, asOf, isState, isWaveform } from "./charts/series.js";
+import { stateText } from "./charts/states.js";
 
 const LIMIT = 500, PAUSE = 10_000;
 

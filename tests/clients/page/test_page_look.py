@@ -172,7 +172,7 @@ def test_ten_signals_have_distinguishable_colours(page: Page, look: str) -> None
     page.evaluate("look => { document.documentElement.dataset.theme = look; }", look)
     ten = page.evaluate(
         """async () => {
-            const { colourOf } = await import("/page/axes.js");
+            const { colourOf } = await import("/page/charts/axes.js");
             return [...Array(10).keys()].map(colourOf);
         }"""
     )
@@ -347,8 +347,8 @@ def test_severities_have_their_names(page: Page) -> None:
     page.goto("/")
     shown = page.evaluate(
         """async () => {
-            const { isState } = await import("/page/series.js");
-            const { stateText } = await import("/page/states.js");
+            const { isState } = await import("/page/charts/series.js");
+            const { stateText } = await import("/page/charts/states.js");
             const severity = { signal: "bpm/x.SEVR", type: "smallint" };
             const names = [0, 1, 2, 3, null].map((one) => stateText(one, severity));
             return [isState(severity), isState({ signal: "bpm/n", type: "smallint" }), ...names];
@@ -361,7 +361,7 @@ def test_a_state_has_the_name_of_its_time(page: Page) -> None:
     page.goto("/")
     shown = page.evaluate(
         """async () => {
-            const { pieces, stateText } = await import("/page/states.js");
+            const { pieces, stateText } = await import("/page/charts/states.js");
             const valve = { type: "smallint", states: { 0: "shut" }, at: [10, 20, 30, 40], mean: [0, 0, 0, 0],
               was: [{ until: 15, states: null }, { until: 30, states: { 0: "closed" } }] };
             const named = ({ from, value }) => [from, stateText(value, valve, from)];
@@ -397,7 +397,7 @@ def test_states_and_limits_of_the_facility_file(page: Page) -> None:
     expect(values["every_type/a_real"]).to_have_class(re.compile("alarm"))
     seen = page.evaluate(
         """async () => {
-            const { alarmOf, stateAt } = await import("/page/series.js");
+            const { alarmOf, stateAt } = await import("/page/charts/series.js");
             const limited = { limits: [null, 5], alarm_limits: [-9, null] };
             const series = { states: { 1: "on" }, type: "int", mean: [1.5, 1], min: [1, 1], max: [2, 1] };
             const alarms = [-8, -10, 6].map((value) => alarmOf(limited, value));

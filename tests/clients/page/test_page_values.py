@@ -256,7 +256,7 @@ def test_an_outage_is_visible_with_other_signals(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     wide = page.evaluate(
         """async () => {
-            const { withWideGaps } = await import("/page/series.js");
+            const { withWideGaps } = await import("/page/charts/series.js");
             const shown = (values) => values.map((value) => (value === undefined ? "-" : value));
             const none = undefined, given = [[none, 1, none, null, none, 2, none], [none, null], [1], []];
             return given.map((values) => shown(withWideGaps(values)));
@@ -265,7 +265,7 @@ def test_an_outage_is_visible_with_other_signals(page: Page) -> None:
     assert wide == [["-", 1, None, None, None, 2, "-"], [None, None], [1], []]
     pieces = page.evaluate(
         """async () => {
-            const { pieces } = await import("/page/states.js");
+            const { pieces } = await import("/page/charts/states.js");
             const at = [0, 1000, 2000, 3000, 60000, 61000, 62000, 63000];
             const series = { at, mean: [1, 1, 0, 0, 0, 0, 1, 1], width: 0, usual: 1000 };
             return pieces(series, { from: 0, to: 100000 }).map(({ from, to, value }) => [from, to, value]);

@@ -1,7 +1,7 @@
 // Marks over the lines: limits, events of the readings, and notes of people.
 
 import { colour } from "./axes.js";
-import { timeText } from "./format.js";
+import { timeText } from "../format.js";
 
 // Kinds of events by their severity; others have no colour.
 const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", disconnected: "bad", unread: "bad", late: "warn",

@@ -1,19 +1,19 @@
 // One chart: its view determines the content; this module requests, keeps and draws.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { colourOf, theme, unseen } from "./axes.js";
 import { Captured } from "./captured.js";
 import { Cursors } from "./cursors.js";
 import { Figures } from "./figures.js";
-import { breakable, timeText } from "./format.js";
+import { breakable, timeText } from "../format.js";
 import { legend } from "./legend.js";
 import { isWaveform } from "./series.js";
-import { setAxis } from "./state.js";
+import { setAxis } from "../state.js";
 import { Pairs } from "./pairs.js";
 import { Trend } from "./trend.js";
 import { Values } from "./values.js";
 import { Waveform } from "./waveform.js";
-import { zoneName } from "./zones.js";
+import { zoneName } from "../zones.js";
 
 const VIEWS = { trend: Trend, compare: Trend, capture: Captured, values: Values, histogram: Figures, spectrum: Figures, pairs: Pairs };
 

@@ -1,10 +1,10 @@
 // Waveforms as curves over their points: that of cursor A, or the newest, and that of cursor B beside it.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { drawnAxes, figureAxis, shownOn, valueAxes, valueScales } from "./axes.js";
-import { timeText, valueText } from "./format.js";
+import { timeText, valueText } from "../format.js";
 import { isWaveform } from "./series.js";
-import { change, state } from "./state.js";
+import { change, state } from "../state.js";
 
 const LEAST = 0.001; // milliseconds between two rows
 const FEW = 20; // rows of a request

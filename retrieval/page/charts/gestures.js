@@ -1,7 +1,7 @@
 // Moves and scales a chart by wheel, mouse and fingers: its time, and each axis of values.
 
-import { shownTime, step } from "./state.js";
-import { back, setTime } from "./time.js";
+import { shownTime, step } from "../state.js";
+import { back, setTime } from "../time.js";
 
 const ONE_GO = 700; // milliseconds: turns of the wheel within this time are one step
 

@@ -1,8 +1,8 @@
 // A capture: the rows kept around an event, at full rate. Times on the axis are seconds from the event.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { figureAxis } from "./axes.js";
-import { timeText } from "./format.js";
+import { timeText } from "../format.js";
 import { ofSamples } from "./series.js";
 import { Trend } from "./trend.js";
 

@@ -1,8 +1,8 @@
 // Histograms and spectra of the shown samples, one above the other for each axis of values.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { decades, figureAxis, valueAxes } from "./axes.js";
-import { valueText } from "./format.js";
+import { valueText } from "../format.js";
 import { isText } from "./series.js";
 
 const HEIGHT = 240; // pixels of each of several drawings

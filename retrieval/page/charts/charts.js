@@ -1,17 +1,17 @@
 // The charts of the page: made from the state, and kept while it is unchanged.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { axesWidth, axisKey } from "./axes.js";
 import { Chart } from "./chart.js";
-import { durationText, timeText } from "./format.js";
+import { durationText, timeText } from "../format.js";
 import { gestures } from "./gestures.js";
 import { menu } from "./menu.js";
-import { note } from "./note.js";
-import { failed, say, worked } from "./message.js";
+import { note } from "../note.js";
+import { failed, say, worked } from "../message.js";
 import { isState, isWaveform } from "./series.js";
-import { change, MOST, setAxis, setSignal, shownTime, state, tidy } from "./state.js";
-import { setTime } from "./time.js";
-import { instantOf } from "./zones.js";
+import { change, MOST, setAxis, setSignal, shownTime, state, tidy } from "../state.js";
+import { setTime } from "../time.js";
+import { instantOf } from "../zones.js";
 
 const root = document.getElementById("charts");
 const empty = document.getElementById("empty");

@@ -1,7 +1,7 @@
 // Why readings are missing: the answer to a click on a gap, below the chart.
 
-import * as api from "./api.js";
-import { timeText } from "./format.js";
+import * as api from "../api.js";
+import { timeText } from "../format.js";
 import { isHeld, until } from "./series.js";
 
 const BAD = ["source lost", "never processed", "no rows from source", "source unreadable", "unfit", "writer stopped",

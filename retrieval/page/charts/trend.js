@@ -1,17 +1,17 @@
 // Signals over time: lines with their bands on axes by unit, states as bars, limits, events.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { axesWidth, drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
-import { timeText, valueText } from "./format.js";
+import { timeText, valueText } from "../format.js";
 import { eventList, eventMarks, limitLines, missing } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
   alarmOf, append, asOf, between, forget, indexAt, isHeld, isState, isText, lone, ofSamples, ofTrend, stateAt, withGaps, withWideGaps,
 } from "./series.js";
-import { setAxis } from "./state.js";
+import { setAxis } from "../state.js";
 import { states, stateText } from "./states.js";
 import { showWhy } from "./why.js";
-import { zoneName } from "./zones.js";
+import { zoneName } from "../zones.js";
 
 // The worst of several simultaneous severities counts.
 

@@ -2,7 +2,7 @@
 
 import { axisKey } from "./axes.js";
 import { isState } from "./series.js";
-import { setAxis, setSignal } from "./state.js";
+import { setAxis, setSignal } from "../state.js";
 
 const root = document.getElementById("look");
 const part = (name) => root.querySelector(`[name=${name}]`);

@@ -1,7 +1,7 @@
 // Bits and texts as bars below the lines: one bar per signal, one piece per state.
 
 import { theme } from "./axes.js";
-import { valueText } from "./format.js";
+import { valueText } from "../format.js";
 import { asOf, isBroken, isNamed, isSeverity, isText, stateAt } from "./series.js";
 
 // The severities of EPICS, in the usual colours of control rooms: [name, background, text].

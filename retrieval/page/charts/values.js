@@ -1,6 +1,6 @@
 // The points of a trend as a table, also for screen readers.
 
-import { timeText, valueText } from "./format.js";
+import { timeText, valueText } from "../format.js";
 import { Trend } from "./trend.js";
 
 const POINTS = 200;

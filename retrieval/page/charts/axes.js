@@ -1,6 +1,6 @@
 // Common parts of all charts' axes: colours of the theme, ranges, marks.
 
-import { timeTicks } from "./format.js";
+import { timeTicks } from "../format.js";
 
 const COLOURS = {
   light: ["#0b7285", "#c2255c", "#5f3dc4", "#b35c00", "#2b8a3e", "#0000ff", "#443311", "#cc00aa", "#ee0022", "#441144"],

@@ -1,8 +1,8 @@
 // One signal against another: a point for each pair of values, coloured by its time.
 
-import * as api from "./api.js";
+import * as api from "../api.js";
 import { figureAxis, roomy } from "./axes.js";
-import { timeText, valueText } from "./format.js";
+import { timeText, valueText } from "../format.js";
 
 const STEPS = 2000;
 

@@ -1,8 +1,8 @@
 // Two cursors on every chart of time: movable lines, and the values at them.
 
-import { durationText, timeText, valueText } from "./format.js";
+import { durationText, timeText, valueText } from "../format.js";
 import { between, indexAt, isState, nearest, stateAt } from "./series.js";
-import { change, state } from "./state.js";
+import { change, state } from "../state.js";
 import { stateText } from "./states.js";
 
 const NAMES = ["a", "b"];
