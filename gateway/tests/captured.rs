@@ -11,9 +11,10 @@ use ringlog_gateway::program::Settings;
 use ringlog_gateway::tds::bulk::{Column, Rows};
 use ringlog_gateway::tds::call;
 use ringlog_gateway::tds::dialect::Dialect;
+use ringlog_gateway::tds::layout;
+use ringlog_gateway::tds::login::{login5, login7, negotiate, prelogin};
 use ringlog_gateway::tds::packet::{Assembler, Message, MessageKind};
 use ringlog_gateway::tds::request::{Request, Requests};
-use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
 use std::path::PathBuf;
 
 #[global_allocator]

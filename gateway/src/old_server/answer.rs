@@ -4,7 +4,7 @@ use super::columns::{Builder, Made};
 use super::{ReadError, Result};
 use crate::tds::charset::{self, Charset};
 use crate::tds::dialect::Dialect;
-use crate::tds::login7;
+use crate::tds::login::login7;
 use crate::tds::tokens::columns::{self, Column};
 use crate::tds::tokens::done::{Done, Status};
 use crate::tds::tokens::message::{self, ServerMessage};

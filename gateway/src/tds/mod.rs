@@ -1,7 +1,6 @@
 //! The wire format of TDS 5.0 and 7.1–7.4. No I/O: bytes in, values out, and back.
 
 pub mod bulk;
-mod bulk_row;
 pub mod call;
 pub mod charset;
 pub mod cursor;
@@ -9,14 +8,9 @@ pub mod dialect;
 pub mod dynamic;
 pub mod layout;
 pub mod login;
-pub mod login5;
-pub mod login7;
-pub mod negotiate;
 pub mod option;
 pub mod packet;
-pub mod prelogin;
 pub mod request;
-pub mod stored_row;
 pub mod table_value;
 pub mod tokens;
 pub mod transaction;

@@ -2,8 +2,8 @@
 
 use super::text::{put_short, put_token, take_token};
 use crate::tds::dialect::Dialect;
+use crate::tds::login::login5;
 use crate::tds::login::Login;
-use crate::tds::login5;
 use crate::tds::wire::{Reader, Result};
 use bytes::{BufMut, BytesMut};
 use std::ops::RangeInclusive;

@@ -1,6 +1,11 @@
-//! The contents of a client's login, from either record.
+//! A client's login: PRELOGIN, the records of both dialects and what they contain, and encrypted passwords.
 
-use super::dialect::Dialect;
+pub mod login5;
+pub mod login7;
+pub mod negotiate;
+pub mod prelogin;
+
+use crate::tds::dialect::Dialect;
 use std::fmt;
 
 /// A password that is never shown in a log or a panic message.

@@ -1,8 +1,8 @@
 //! LOGIN7, the login record of TDS 7.x. MS-TDS 2.2.6.4.
 
-use super::dialect::{Dialect, Endian, Version};
-use super::login::{Login, Password, Request};
-use super::wire::{utf16_text, Put, Reader, Result, WireError};
+use super::{Login, Password, Request};
+use crate::tds::dialect::{Dialect, Endian, Version};
+use crate::tds::wire::{utf16_text, Put, Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
 /// Values longer than this are not names or passwords (MS-TDS: 128 characters).

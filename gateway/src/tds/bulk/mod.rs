@@ -2,12 +2,13 @@
 //! storage layout (FreeTDS src/tds/bulk.c tds5_send_record). Both are streams of packets of any length, so each row
 //! is decoded as soon as it has arrived.
 
-pub use super::bulk_row::{Column, Row};
+pub mod stored_row;
+
 use super::dialect::{Dialect, Endian, Version};
-use super::stored_row;
 use super::types::{take_row_value, TypeInfo};
 use super::wire::{Reader, Result, WireError};
 use bytes::{Buf, BytesMut};
+use std::borrow::Cow;
 
 const COLMETADATA: u8 = 0x81;
 const ROW: u8 = 0xD1;
@@ -15,6 +16,16 @@ const NBCROW: u8 = 0xD2;
 const DONE: u8 = 0xFD;
 /// The longest row, and the longest description of columns.
 const LONGEST: usize = 64 * 1024 * 1024;
+
+/// A column as the client sends it.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    pub type_info: TypeInfo,
+}
+
+/// The values of one row in wire form, None for NULL.
+pub type Row<'a> = Vec<Option<Cow<'a, [u8]>>>;
 
 /// The bytes of a bulk copy that have not been decoded yet.
 #[derive(Debug)]
@@ -169,7 +180,6 @@ mod tests {
     use super::*;
     use crate::tds::types::{decode_value, Value};
     use proptest::prelude::*;
-    use std::borrow::Cow;
 
     /// COLMETADATA of `a int, b nvarchar(20)` at 7.4.
     const COLUMNS: &[u8] = b"\x81\x02\0\0\0\0\0\x09\0\x26\x04\x01a\0\

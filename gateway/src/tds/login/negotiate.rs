@@ -1,13 +1,13 @@
 //! Encrypted passwords of TDS 5.0: the server sends a public key and a nonce, the client returns the nonce and the
 //! password, encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
 
-use super::call::decode_arguments;
-use super::dialect::{Dialect, Endian};
-use super::login::PasswordEncryption;
-use super::tokens::returns::{PARAMFMT, PARAMS};
-use super::tokens::text::put_token;
-use super::types::Value;
-use super::wire::{Put, Reader, Result, WireError};
+use super::PasswordEncryption;
+use crate::tds::call::decode_arguments;
+use crate::tds::dialect::{Dialect, Endian};
+use crate::tds::tokens::returns::{PARAMFMT, PARAMS};
+use crate::tds::tokens::text::put_token;
+use crate::tds::types::Value;
+use crate::tds::wire::{Put, Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
 const MSG: u8 = 0x65;

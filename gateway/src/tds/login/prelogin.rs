@@ -1,6 +1,6 @@
 //! PRELOGIN: options exchanged before LOGIN7. MS-TDS 2.2.6.5.
 
-use super::wire::{Reader, Result, WireError};
+use crate::tds::wire::{Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
 /// The client's setting of encryption.
@@ -68,7 +68,7 @@ const END: u8 = 0xFF;
 
 /// Decodes the other side's setting.
 pub fn decode(message: &[u8]) -> Result<Encryption> {
-    let mut reader = Reader::new(message, super::dialect::Endian::Big);
+    let mut reader = Reader::new(message, crate::tds::dialect::Endian::Big);
     let mut encryption = Encryption::NotSupported;
     loop {
         let token = reader.u8("PRELOGIN option")?;

@@ -12,10 +12,10 @@
 //! * Then for each text column, or each up to the last that is not NULL: a zero in two bytes, with which no row begins,
 //!   its type, its number and length, and its bytes.
 
-use super::bulk_row::{Column, Row};
-use super::dialect::{Dialect, Endian};
-use super::types::Layout;
-use super::wire::{Reader, Result, WireError};
+use super::{Column, Row};
+use crate::tds::dialect::{Dialect, Endian};
+use crate::tds::types::Layout;
+use crate::tds::wire::{Reader, Result, WireError};
 use std::borrow::Cow;
 
 /// The most columns whose offsets a stored row can hold in single bytes.

@@ -1,10 +1,10 @@
 //! The login record of Sybase TDS 5.0: fields of fixed width, each followed by its length, then the
 //! capability token. Layout: FreeTDS src/tds/login.c (tds_send_login), SAP/go-dblib tds/loginConfig.go.
 
-use super::charset::{self, Charset};
-use super::dialect::{Dialect, Endian, Takes, Version};
-use super::login::{Login, Password, PasswordEncryption, Request};
-use super::wire::{Put, Reader, Result, WireError};
+use super::{Login, Password, PasswordEncryption, Request};
+use crate::tds::charset::{self, Charset};
+use crate::tds::dialect::{Dialect, Endian, Takes, Version};
+use crate::tds::wire::{Put, Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
 const NAME: usize = 30;
