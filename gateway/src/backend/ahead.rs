@@ -2,8 +2,8 @@
 //! query's turn comes.
 
 use super::connection::Backend;
+use super::open::sent::Sent;
 use super::parameters::{self, Parameter, Typing};
-use super::sent::Sent;
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
 use crate::postgres::PgError;

@@ -2,11 +2,11 @@
 //! statement needs it, and closed after a long idle time.
 
 use super::ahead::forget_ahead;
-use super::bulk_copy::BulkCopy;
+use super::copy::running::BulkCopy;
 use super::open::Open;
 use super::role::Role;
+use super::transaction::state::TransactionState;
 use super::transaction::Transaction;
-use super::transaction_state::TransactionState;
 use crate::catalogue::Catalogue;
 use crate::client::{Arithabort, Calendar, Client, Locking, Occupied};
 use crate::convert::Zone;

@@ -1,39 +1,28 @@
 //! The session's use of PostgreSQL: its connection, prepared statements, transaction, result sets and COPY.
 
 mod ahead;
-mod begin_commit;
-mod bound;
-mod bulk_copy;
 mod cancellable;
 mod connection;
 mod copy;
-mod copy_row;
-mod declarations;
 mod definition;
-mod described;
-mod globals;
 mod notices;
 mod open;
 mod own;
 mod parameters;
-mod pointers;
 mod result_set;
 mod role;
 mod schema;
-mod sent;
 mod source;
 mod statement;
 mod transaction;
-mod transaction_state;
 mod unfinished;
 
 pub use ahead::{flush_ahead, forget_ahead, may_send_ahead, queue_ahead};
-pub use begin_commit::uncommittable;
 pub use connection::Backend;
 pub use copy::{awaits_rows, begin_copy, take_rows};
 pub use definition::define_in;
-pub use described::Described;
 pub use notices::{Counted, Meaning};
+pub use open::described::Described;
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{
     declaring, described_as, own_titles, put_description, BrowsedColumns, Fetched, KeyedColumns,
@@ -42,4 +31,5 @@ pub use result_set::cursors::rows_are_lost;
 pub use result_set::Rows;
 pub use role::{privilege_to_act, Role};
 pub use source::{Errors, Source};
+pub use transaction::begin_commit::uncommittable;
 pub use unfinished::{Completed, Unfinished};

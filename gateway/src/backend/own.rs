@@ -9,6 +9,8 @@ use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
 use crate::program::Sql;
 use std::sync::Arc;
+use tsql::fragments::Facts;
+use tsql::quoting::{array, literal};
 
 impl Backend {
     /// Runs `work` as a statement of the gateway's own. A failure inside a transaction is rolled back, and the
@@ -65,4 +67,17 @@ impl Backend {
             Interrupt::from(&error)
         })
     }
+}
+
+/// Drops global temporary tables, `##t` (`gateway/sql/ddl/globals.sql`), of ended sessions, before a statement that
+/// names one. Error 208: one of them has ended and is still used by another statement.
+pub(super) async fn look_after_globals(backend: &mut Backend, facts: &Facts) -> Result<(), PgError> {
+    if !facts.names_global() {
+        return Ok(());
+    }
+    // the tables and their list are on the primary
+    backend.leave_standby().await?;
+    backend.uses_globals = true;
+    let named = facts.globals().map(literal);
+    backend.ask(&format!("select tsql.end_globals({})", array(named, "text"))).await.map(|_| ())
 }

@@ -4,8 +4,8 @@
 use super::ahead::{forget_ahead, has_ahead};
 use super::cancellable::cancellable;
 use super::connection::Backend;
-use super::described::Described;
-use super::globals::look_after_globals;
+use super::open::described::Described;
+use super::own::look_after_globals;
 use super::parameters::{self, Typing};
 use super::result_set::{RowStream, Rows};
 use super::source::Source;

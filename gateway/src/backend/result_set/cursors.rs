@@ -2,8 +2,8 @@
 
 use super::columns::{formats, put_columns, SentAs};
 use super::RowStream;
-use crate::backend::declarations::{nullable, Declarations};
 use crate::backend::notices::Meaning;
+use crate::backend::open::declarations::{nullable, Declarations};
 use crate::backend::unfinished::Unfinished;
 use crate::postgres::message::{read_columns, row_values, server_error, Message};
 use crate::postgres::{Notice, PgError};

@@ -4,11 +4,11 @@ pub mod columns;
 pub(super) mod cursors;
 mod interruption;
 
-use super::declarations::Declarations;
-use super::described::Described;
 use super::notices::Meaning;
 use super::open::Open;
 use super::unfinished::{Completed, Unfinished};
+use crate::backend::open::declarations::Declarations;
+use crate::backend::open::described::Described;
 use crate::client::{unsendable, Client, TextSize};
 use crate::convert::Zone;
 use crate::postgres::commit::Outcome;

@@ -1,7 +1,7 @@
 //! Queries that depend on the declarations of their tables: when they are prepared, and at each run, the types of the
 //! columns are compared with those that they were written for.
 
-use super::open::Open;
+use super::Open;
 use crate::convert::PgType;
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;

@@ -1,10 +1,12 @@
 //! An open connection of a session to PostgreSQL, and its prepared statements.
 
-use super::bound::set_types;
-use super::declarations::{nullable, Declarations, FIRST_OF_USERS};
-use super::described::{Described, Prepared};
+mod bound;
+pub(super) mod declarations;
+pub(super) mod described;
+mod pointers;
+pub(super) mod sent;
+
 use super::parameters::{self, Typing};
-use super::sent::SentAhead;
 use crate::catalogue::Catalogue;
 use crate::client::{Arithabort, Calendar, Isolation, Locking, Settings};
 use crate::convert::{SqlType, Zone};
@@ -13,7 +15,11 @@ use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use crate::program::{Shared, Snapshot, Sql};
 use crate::shares::Permit;
+use bound::set_types;
+use declarations::{nullable, Declarations, FIRST_OF_USERS};
+use described::{Described, Prepared};
 use postgres_protocol::message::frontend;
+use sent::SentAhead;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -30,7 +36,7 @@ const LONGEST_KEPT: usize = 16 * 1024;
 
 /// The key of a prepared query.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct QueryKey {
+struct QueryKey {
     sql: String,
     parameters: Vec<u32>,
     /// A digest of the declarations that it depends on: different T-SQL may have the same SQL in PostgreSQL.
@@ -301,7 +307,7 @@ impl Open {
     }
 
     /// Prepares SQL of PostgreSQL, with a name if it stays prepared.
-    pub(super) async fn prepare_text(
+    async fn prepare_text(
         &mut self,
         sql: &str,
         parameters: &[u32],
@@ -408,7 +414,7 @@ impl Open {
     }
 
     /// Queues messages that close prepared statements.
-    pub(super) fn close(&mut self, statements: &[String]) -> Result<(), PgError> {
+    fn close(&mut self, statements: &[String]) -> Result<(), PgError> {
         for name in statements {
             frontend::close(b'S', name, self.connection.output())?;
         }

@@ -1,6 +1,6 @@
 //! Checks and converts the values of a bulk copy's row for a COPY.
 
-use super::bulk_copy::Defaults;
+use super::running::Defaults;
 use crate::convert::{declared, to_pg, Capacity, ConvertError, PgType, SqlType, Value, Zone};
 use crate::postgres::message::{put_value, PgColumn};
 use crate::postgres::PgError;

@@ -1,6 +1,9 @@
 //! The client's transaction. BEGIN is sent to PostgreSQL only with the first statement that needs it, so drivers that
 //! begin a transaction at once hold nothing there.
 
+pub(super) mod begin_commit;
+pub(super) mod state;
+
 use crate::catalogue::Catalogue;
 use std::sync::Arc;
 

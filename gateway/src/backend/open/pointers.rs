@@ -4,8 +4,8 @@
 
 use super::declarations::FIRST_OF_USERS;
 use super::described::Prepared;
-use super::open::Open;
-use super::parameters::{self, Typing};
+use super::Open;
+use crate::backend::parameters::{self, Typing};
 use crate::convert::{Pointer, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;

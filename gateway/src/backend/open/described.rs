@@ -1,6 +1,6 @@
 //! A statement prepared by PostgreSQL.
 
-use super::result_set::columns::{formats, LastDescription};
+use crate::backend::result_set::columns::{formats, LastDescription};
 use crate::postgres::message::PgColumn;
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ pub struct Described {
     pub parameters: Vec<u32>,
     pub columns: Arc<[PgColumn]>,
     /// The number of additional columns with the versions of table rows (`pointers.rs`).
-    pub(super) versions: usize,
+    pub(in crate::backend) versions: usize,
     /// Prepared queries of the columns whose types the statement was translated with. PostgreSQL refuses to describe
     /// them once a type has changed.
     pub(super) checks: Vec<String>,
-    pub(super) last_description: LastDescription,
+    pub(in crate::backend) last_description: LastDescription,
 }
 
 impl Described {
@@ -25,7 +25,7 @@ impl Described {
     }
 
     /// The formats in which PostgreSQL sends the columns.
-    pub(super) fn formats(&self) -> Vec<i16> {
+    pub(in crate::backend) fn formats(&self) -> Vec<i16> {
         let mut formats = formats(&self.columns);
         formats.resize(formats.len() + self.versions, 1);
         formats

@@ -1,12 +1,13 @@
 //! Bulk copy in: rows of the client are streamed into PostgreSQL's binary COPY, under the client's own role. All rows
 //! of one message are stored, or none.
 
-use super::bulk_copy::{BulkCopy, Defaults};
+mod row;
+pub(super) mod running;
+
 use super::cancellable::{cancelled_with_client, interrupted};
 use super::connection::Backend;
-use super::copy_row::{fit, put_row};
-use super::globals::look_after_globals;
 use super::open::Open;
+use super::own::look_after_globals;
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
@@ -22,6 +23,8 @@ use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
 use bytes::BufMut;
+use row::{fit, put_row};
+use running::{BulkCopy, Defaults};
 use std::convert::Infallible;
 use tsql::fragments::Facts;
 use tsql::quoting::{literal, quoted};

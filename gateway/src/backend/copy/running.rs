@@ -1,7 +1,7 @@
 //! A running COPY, and PostgreSQL's messages to it.
 
-use super::copy_row::message_of;
-use super::notices::Meaning;
+use super::row::message_of;
+use crate::backend::notices::Meaning;
 use crate::convert::Zone;
 use crate::postgres::message::{row_count, server_error, server_notice, Message, PgColumn};
 use crate::postgres::{Connection, Notice, PgError};

@@ -1,8 +1,8 @@
 //! Begin, commit and rollback of the client's transaction.
 
-use super::cancellable::cancelled_with_client;
-use super::connection::Backend;
-use super::transaction_state::TransactionState;
+use super::state::TransactionState;
+use crate::backend::cancellable::cancelled_with_client;
+use crate::backend::connection::Backend;
 use crate::catalogue::Reason;
 use crate::client::{Client, Isolation, SessionError};
 use crate::interrupt::Interrupt;
@@ -86,7 +86,7 @@ impl Backend {
     }
 
     /// Begins a transaction before a statement that uses tables, under SET IMPLICIT_TRANSACTIONS.
-    pub(super) fn begin_implicitly(&mut self, client: &mut Client) {
+    pub(in crate::backend) fn begin_implicitly(&mut self, client: &mut Client) {
         if client.settings().implicit_transactions && !self.transaction.is_open() {
             self.begin(client, "");
         }
@@ -95,7 +95,7 @@ impl Backend {
     /// Ends PostgreSQL's transaction if the client's has only read so far, so that an idle client does not prevent
     /// others from changing the table. The next statement begins another one and reads the rows committed by then, as
     /// under READ COMMITTED anyway. Returns whether it has ended.
-    pub(super) async fn end_reading(&mut self) -> Result<bool, PgError> {
+    pub(in crate::backend) async fn end_reading(&mut self) -> Result<bool, PgError> {
         if self.transaction.has_effects || self.locking.isolation != Isolation::ReadCommitted {
             return Ok(false);
         }
@@ -298,7 +298,7 @@ impl Backend {
     }
 
     /// Resets the state of a transaction that has ended in PostgreSQL or is about to.
-    pub(super) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
+    pub(in crate::backend) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
         self.transaction.end();
         self.transaction_state = state;
         // a connection to a node is not part of the client's transaction
@@ -307,7 +307,7 @@ impl Backend {
         }
     }
 
-    pub(super) fn put_change(&mut self, client: &mut Client, change: Change) {
+    pub(in crate::backend) fn put_change(&mut self, client: &mut Client, change: Change) {
         let dialect = client.dialect();
         let is_own = client.reply.gathering.as_ref().is_some_and(|gathering| gathering.has_own_transaction);
         if dialect.version >= Version::Tds72 && !is_own {
