@@ -1,11 +1,11 @@
 //! Calls in every form: procedures, system procedures that run a text, and texts within a text.
 
+use super::binding::outdated::is_recompiled;
 use super::errors::under_settings;
 use super::interpreter::Interpreter;
-use super::messages::printed;
-use super::outdated::is_recompiled;
 use super::outputs::{assign, set_texts, take_outputs};
 use super::state::State;
+use super::statements::messages::printed;
 use super::transactions::undo_transaction;
 use super::variables::{no_table, Variables, MOST_BYTES};
 use crate::calls::{end_failed, Form, ProcedureName, Returned};

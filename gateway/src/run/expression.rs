@@ -1,10 +1,10 @@
 //! Evaluates the expressions and variables of a statement.
 
-use super::identities::latest_version;
-use super::session_variables::{type_of, variable};
+use super::binding::written::{is_outdated, written};
+use super::state::identities::latest_version;
+use super::state::session_variables::{type_of, variable};
 use super::state::State;
 use super::variables::{owned, Variables, MOST_BYTES};
-use super::written::{is_outdated, written};
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType, Zone};

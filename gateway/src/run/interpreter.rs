@@ -1,18 +1,18 @@
 //! Runs texts: their statements and control flow, @@rowcount and @@error after each statement, and TRY.
 
 use super::ahead::send_ahead;
+use super::binding::demanded::demand_tables;
+use super::binding::outdated::is_recompiled;
 use super::deep::Deep;
-use super::demanded::demand_tables;
 use super::errors::{fail, failed};
-use super::insert_execute::insert_execute;
-use super::insert_rows::give_table;
-use super::messages::{integer, print, printed, raise, raised, thrown, wait};
-use super::outdated::is_recompiled;
 use super::procedure::{forget_tables, temporary_tables};
-use super::query::{put_variables, run_query};
-use super::settings::{set, set_identity_insert, set_rest};
 use super::state::State;
-use super::texts::{await_text, change_text, open_bulk};
+use super::statements::insert_execute::insert_execute;
+use super::statements::insert_rows::give_table;
+use super::statements::messages::{integer, print, printed, raise, raised, thrown, wait};
+use super::statements::query::{put_variables, run_query};
+use super::statements::settings::{set, set_identity_insert, set_rest};
+use super::statements::texts::{await_text, change_text, open_bulk};
 use super::transactions::{commit, end_doomed, may_commit, may_roll_back, rollback};
 use super::variables::Variables;
 use crate::backend::{define_in, forget_ahead};

@@ -6,7 +6,7 @@
 use super::errors::fail;
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
-use super::nesting::Running;
+use super::state::nesting::Running;
 use super::state::State;
 use super::variables::{bare, check_table, parameter_value, Variables};
 use crate::backend::Backend;

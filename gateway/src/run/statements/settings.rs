@@ -1,12 +1,12 @@
 //! SET: the client's settings, context_info and IDENTITY_INSERT.
 
-use super::errors::failed;
 use super::messages::printed;
-use super::state::State;
-use super::variables::Variables;
 use crate::client::{Client, Settings};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::program::{Action, Expression, Statement};
+use crate::run::errors::failed;
+use crate::run::state::State;
+use crate::run::variables::Variables;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use tsql::bytes_of;

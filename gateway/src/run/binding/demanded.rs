@@ -1,11 +1,11 @@
 //! The tables that must exist before a batch of ASE runs.
 
-use super::errors::failed;
-use super::state::State;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::{Notice, PgError};
 use crate::program::Demanded;
+use crate::run::errors::failed;
+use crate::run::state::State;
 use tsql::quoting::{array, literal};
 
 /// Returns error 208 for the first table that this session does not see. PostgreSQL searches for them as for those

@@ -1,5 +1,9 @@
-//! Work that depends on the declarations of objects: it is done again with those that it has named, until it names no
-//! other.
+//! The binding of texts and queries to the declarations of the objects that they name. Work that depends on these is
+//! done again with those that it has named, until it names no other.
+
+pub(super) mod demanded;
+pub(super) mod outdated;
+pub(super) mod written;
 
 use crate::backend::Backend;
 use crate::client::Client;

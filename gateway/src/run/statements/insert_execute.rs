@@ -5,13 +5,13 @@
 //! execute_statement; errors 3915, 3916, 8164).
 
 use super::insert_rows::{insert_sets, present};
-use super::interpreter::Interpreter;
-use super::transactions::no_rollback;
-use super::variables::Variables;
 use crate::backend::{uncommittable, Backend};
 use crate::client::{Client, Gathering};
 use crate::interrupt::Interrupt;
 use crate::program::{Executed, Filled, InsertExecute};
+use crate::run::interpreter::Interpreter;
+use crate::run::transactions::no_rollback;
+use crate::run::variables::Variables;
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 

@@ -1,14 +1,14 @@
 //! Texts and images written by their pointers: by a statement, or from the client's next message (ct_send_data of
 //! CT-Library, dbwritetext of DB-Library; FreeTDS src/tds/bulk.c, tds_writetext_start).
 
-use super::state::{AwaitedText, State};
-use super::variables::Variables;
 use crate::backend::{begin_copy, uncommittable, Completed, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::message::row_values;
 use crate::program::{InsertBulk, SentText, Sql, SENT_TEXT};
+use crate::run::state::{AwaitedText, State};
+use crate::run::variables::Variables;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{put_outputs, Output};
 use crate::tds::types::{decode_value, encode_value, TypeInfo, TypeToken, Value};

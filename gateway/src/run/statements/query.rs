@@ -1,11 +1,5 @@
 //! Queries: their rows, row counts, and assignments to variables.
 
-use super::identities::advance_identity;
-use super::outdated::compile_outdated;
-use super::session_variables::type_of;
-use super::state::State;
-use super::variables::Variables;
-use super::written::{is_outdated, written};
 use crate::backend::{
     declaring, put_description, uncommittable, Backend, Completed, Parameter, Rows, Source,
 };
@@ -19,6 +13,12 @@ use crate::memory::{self, LONG};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{command, Definition, Query, QueryKind, Sql, Title};
+use crate::run::binding::outdated::compile_outdated;
+use crate::run::binding::written::{is_outdated, written};
+use crate::run::state::identities::advance_identity;
+use crate::run::state::session_variables::type_of;
+use crate::run::state::State;
+use crate::run::variables::Variables;
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;

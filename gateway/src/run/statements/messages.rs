@@ -1,11 +1,11 @@
 //! Statements that send messages (print, raiserror, throw), also with texts from variables.
 
-use super::errors::fail_unchanged;
-use super::state::State;
-use super::variables::Variables;
 use crate::client::{Client, SessionError};
 use crate::interrupt::{Failure, Interrupt};
 use crate::program::{Expression, Sql};
+use crate::run::errors::fail_unchanged;
+use crate::run::state::State;
+use crate::run::variables::Variables;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! compiled, or is another one since, is bound when its statement runs, as SQL Server does ("Deferred Name Resolution
 //! and Compilation").
 
-use super::under_schema::under_schema;
+use super::under_schema;
 use crate::backend::{Backend, Described};
 use crate::calls::Procedures;
 use crate::client::Client;

@@ -1,16 +1,16 @@
 //! Inserts of rows that the gateway has: those that INSERT … EXECUTE keeps, and those that a client has sent for a table
 //! parameter, which may also be filled from a table variable of the caller.
 
-use super::demanded::no_relation;
-use super::identities::advance_identity;
 use super::query::run_query;
-use super::state::State;
-use super::variables::Variables;
 use crate::backend::{Backend, Completed, Parameter, Rows, Source};
 use crate::client::{Client, GatheredSet};
 use crate::convert::SqlType;
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::program::{refusal, Filled, GivenTable};
+use crate::run::binding::demanded::no_relation;
+use crate::run::state::identities::advance_identity;
+use crate::run::state::State;
+use crate::run::variables::Variables;
 use crate::tds::dialect::Dialect;
 use crate::tds::table_value::{SentColumn, SentRow, TableValue};
 use crate::tds::tokens::message::ServerMessage;

@@ -1,8 +1,10 @@
 //! The state of a session that its statements read and change, and the compilation of texts under it.
 
-use super::identities::Identities;
-use super::nesting::Nesting;
-use super::under_schema::under_schema;
+pub(super) mod identities;
+pub(super) mod nesting;
+pub(super) mod session_variables;
+
+use super::binding::under_schema;
 use super::variables::Variables;
 use crate::calls::Procedures;
 use crate::catalogue::Text;
@@ -14,6 +16,8 @@ use crate::program::{refusal, Asking, Compiled, Declaration, Latest, Program, Se
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
+use identities::Identities;
+use nesting::Nesting;
 use std::future::ready;
 use std::sync::Arc;
 use tsql::facts::types::TABLE;

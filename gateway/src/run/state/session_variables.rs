@@ -1,6 +1,6 @@
 //! `@@` variables, which are read from the session's state, without PostgreSQL.
 
-use super::state::State;
+use super::State;
 use crate::client::{Client, Settings};
 use crate::convert::SqlType;
 use crate::tds::dialect::Dialect;
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn every_variable_of_the_table_is_answered() {
-        let answered = [include_str!("session_variables.rs"), include_str!("expression.rs")].concat();
+        let answered = [include_str!("session_variables.rs"), include_str!("../expression.rs")].concat();
         let functions = FUNCTIONS.iter().map(|(_, variable, _)| variable);
         for name in VARIABLES.iter().map(|(name, _)| name).chain(functions) {
             assert!(answered.contains(&format!("\"{name}\"")), "{name}");

@@ -1,12 +1,12 @@
 //! Procedures, functions and triggers of T-SQL are compiled with the types of columns. After a change of a table those
 //! that use it are compiled again, if the session may act as their owner.
 
-use super::state::State;
 use crate::backend::define_in;
 use crate::catalogue::Text;
 use crate::client::Client;
 use crate::interrupt::{Failure, Interrupt};
 use crate::program::{Action, Define};
+use crate::run::state::State;
 use crate::tds::tokens::message::ServerMessage;
 use std::iter;
 use tsql::lexer::as_altered;
