@@ -1,20 +1,20 @@
 //! State shared by the sessions: PostgreSQL's address, the procedure catalogue and group commit.
 
-use crate::admission::Admission;
 use crate::backend::Role;
 use crate::catalogue::{Catalogue, Changed, LiveCatalogue, Reason, Watcher};
 use crate::convert::Zone;
+use crate::limits::admission::Admission;
+use crate::limits::room::Room;
+use crate::limits::shares::{self, Claimant, Shares};
+use crate::limits::turns::Turns;
 use crate::metrics::Metrics;
 use crate::nodes::{NodeAddress, Nodes};
 use crate::postgres::commit::{GroupCommit, Maker};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
 use crate::program::{Programs, Shared};
-use crate::room::Room;
-use crate::shares::{self, Claimant, Shares};
 use crate::threads::Pool;
 use crate::tls::{KeyError, LoginKey, OwnKey, Tls};
-use crate::turns::Turns;
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;

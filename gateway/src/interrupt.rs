@@ -1,7 +1,7 @@
 //! Interruptions of work for a client: the error, and the unit (statement, text, batch, transaction) that it ends.
 
 use crate::client::SessionError;
-use crate::memory::NO_MEMORY;
+use crate::limits::memory::NO_MEMORY;
 use crate::postgres::PgError;
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::errors;

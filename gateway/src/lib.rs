@@ -5,11 +5,9 @@
 //! Appliance's files; `catalogue` describes the procedures; `postgres` is the client of the database. The layers
 //! that serve a client each use only those after them: `session` its messages; `rpc` its requests and `run` the
 //! statements of T-SQL, which call each other; `cursors`, `describe`; `calls` procedures, `backend` its connection to
-//! PostgreSQL; all write to `client`. `listener` starts the sessions, on `threads` of two kinds, for calls and for
-//! statements.
+//! PostgreSQL; all write to `client`, under `limits`. `listener` starts the sessions, on `threads` of two kinds, for
+//! calls and for statements. `python` is the interface for ringlog's other parts.
 
-mod accept;
-pub mod admission;
 mod backend;
 pub mod callers;
 mod calls;
@@ -18,12 +16,11 @@ mod client;
 pub mod convert;
 mod cursors;
 mod describe;
-mod encoding;
 pub mod gateway;
 mod interrupt;
+pub mod limits;
 mod listener;
 mod log;
-pub mod memory;
 mod metrics;
 pub mod mirror;
 mod nodes;
@@ -32,19 +29,11 @@ pub mod pb;
 pub mod postgres;
 pub mod program;
 mod python;
-mod recordings;
-mod room;
 mod rpc;
 mod run;
-mod sampling;
 mod scheduler;
 mod session;
-mod session_numbers;
-mod shares;
-mod socket;
 mod stream;
-mod summaries;
 pub mod tds;
 pub mod threads;
 pub mod tls;
-mod turns;

@@ -2,7 +2,7 @@
 //! groups, but do no other long work. Everything else runs on threads for statements, which have a lower priority:
 //! logins, TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
-use crate::memory::return_large_allocations;
+use crate::limits::memory::return_large_allocations;
 use crate::scheduler::{put_ahead, put_own_session_ahead};
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;

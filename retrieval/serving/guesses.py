@@ -1,6 +1,6 @@
 """Wrong passwords are answered late, and many of one login and address are tried one by one.
 
-The limits are the gateway's (gateway/src/admission.rs): a login with the password that was right last
+The limits are the gateway's (gateway/src/limits/admission.rs): a login with the password that was right last
 is never delayed, so that nobody can lock others out. Tokens are too long to be guessed.
 """
 

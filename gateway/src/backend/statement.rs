@@ -12,7 +12,7 @@ use super::source::Source;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
-use crate::memory;
+use crate::limits::memory;
 use crate::postgres::{Canceller, Notice, PgError};
 use crate::program::Sql;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The rows for INSERT … EXECUTE: result sets of the called procedure are kept here instead of being sent.
 
 use crate::convert::{SqlType, Value};
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::tds::tokens::message::ServerMessage;
 
 /// The most bytes of rows of one statement.

@@ -14,8 +14,8 @@ pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};
 pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Settings, TextSize};
 
-use crate::memory::LONG;
-use crate::room::{Slots, WITHOUT_SLOT};
+use crate::limits::memory::LONG;
+use crate::limits::room::{Slots, WITHOUT_SLOT};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{Assembler, Message, MessageKind, Packetizer};

@@ -2,7 +2,7 @@
 //! is unused meanwhile, and others may need it.
 
 use super::SessionError;
-use crate::shares::Permit;
+use crate::limits::shares::Permit;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::io;

@@ -1,8 +1,8 @@
 //! Replies that wait to be read, and long requests.
 
 use super::*;
-use crate::room::Room;
-use crate::shares::{Claimant, Shares};
+use crate::limits::room::Room;
+use crate::limits::shares::{Claimant, Shares};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};

@@ -3,7 +3,7 @@
 use super::postgres::no_such_cursor;
 use super::server::ServerCursors;
 use crate::convert::SqlType;
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::program::{Changes, Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;

@@ -8,7 +8,7 @@ use crate::backend::{own_titles, Backend};
 use crate::client::Client;
 use crate::convert::SqlType;
 use crate::interrupt::Interrupt;
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::postgres::message::PgColumn;
 use crate::program::Sql;
 use crate::run::State;

@@ -6,7 +6,7 @@ use crate::backend::{Backend, Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::SqlType;
 use crate::interrupt::{Failure, Interrupt};
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{Changes, CursorAction, Expression, FetchFrom, RowSource, Sql};
 use crate::run::{values, written, State, Variables};

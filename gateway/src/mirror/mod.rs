@@ -12,7 +12,7 @@ mod tap;
 pub use python::PyMirror;
 pub use record::Record;
 
-use crate::accept::{accept, Counted};
+use crate::listener::accept::{accept, Counted};
 use crate::threads::Pool;
 use boundary::Boundary;
 use shadow::Shadow;

@@ -1,7 +1,7 @@
 //! The statements that a client has prepared: by number at 7.x, by name at 5.0. They outlive the connection on which
 //! PostgreSQL prepared them.
 
-use crate::memory::{Kept, NO_MEMORY};
+use crate::limits::memory::{Kept, NO_MEMORY};
 use crate::program::{Declaration, Given, Program};
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_a_session_keeps_is_bounded() {
-        let _alone = crate::memory::ALONE.lock();
+        let _alone = crate::limits::memory::ALONE.lock();
         let mut kept = PreparedStatements::default();
         let long = "x".repeat(MOST_BYTES / OF_A_BYTE / 5 * 3);
         kept.keep_as("a", statement(&long)).unwrap();

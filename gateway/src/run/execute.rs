@@ -12,7 +12,7 @@ use crate::calls::{end_failed, Form, ProcedureName, Returned};
 use crate::catalogue::texts_taken;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::program::{Execute, Expression};
 use crate::rpc::SystemProcedure;
 use crate::tds::call::Param;

@@ -9,7 +9,7 @@ use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType, Zone};
 use crate::interrupt::{Failure, Interrupt};
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS, CURRENT};

@@ -4,7 +4,7 @@ use super::fitted::fitted;
 use crate::calls::OutputValue;
 use crate::client::Arithabort;
 use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
-use crate::memory::Kept;
+use crate::limits::memory::Kept;
 use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;

@@ -1,14 +1,14 @@
 //! Login: PRELOGIN, the login record, and authentication by PostgreSQL.
 
-use crate::admission::Limits;
 use crate::backend::Backend;
 use crate::callers::Caller;
 use crate::calls::Procedures;
 use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
+use crate::limits::admission::Limits;
+use crate::limits::shares::{Claimant, Permit};
 use crate::postgres::PgError;
 use crate::run::Interpreter;
-use crate::shares::{Claimant, Permit};
 use crate::tds::login::prelogin::Agreed;
 use crate::tds::login::{login5, login7, negotiate, prelogin, Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, MessageKind};

@@ -7,14 +7,14 @@ mod login;
 #[cfg(test)]
 mod tests;
 
-use crate::admission::Entry;
 use crate::backend::{awaits_rows, take_rows};
 use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
+use crate::limits::admission::Entry;
+use crate::limits::shares::Permit;
 use crate::rpc;
 use crate::run::{undo_transaction, Interpreter};
-use crate::shares::Permit;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
 use crate::tds::request::Requests;

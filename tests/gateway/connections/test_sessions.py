@@ -276,7 +276,7 @@ def has_ended(client: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-# gateway/src/admission.rs
+# gateway/src/limits/admission.rs
 MOST_UNKNOWN_OF_ONE = 2048
 # gateway/src/client/error.rs: seconds
 LOGIN_TIMEOUT = 30

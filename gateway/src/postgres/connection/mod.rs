@@ -12,7 +12,7 @@ use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
 use super::message::{gives_up_standby, is_aside, Message};
-use crate::memory::{self, LONG};
+use crate::limits::memory::{self, LONG};
 use crate::stream::ServerStream;
 use bytes::{Buf, Bytes, BytesMut};
 use postgres_protocol::message::backend::{DataRowBody, NotificationResponseBody};

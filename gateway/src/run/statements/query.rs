@@ -9,7 +9,7 @@ use crate::convert::{client_type, declared, from_pg, PgType, Zone};
 use crate::cursors::check_current;
 use crate::describe::browsed;
 use crate::interrupt::{Ends, Failure, Interrupt};
-use crate::memory::{self, LONG};
+use crate::limits::memory::{self, LONG};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{command, Definition, Query, QueryKind, Sql, Title};

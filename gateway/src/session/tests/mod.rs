@@ -7,12 +7,12 @@ mod simulation;
 mod transactions;
 
 use super::*;
+use crate::limits::shares::Claimant;
 use crate::mirror::answer::{self, Answer};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::script::Script;
 use crate::postgres::scripted::Scripted;
 use crate::postgres::{Address, PgError};
-use crate::shares::Claimant;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::login::Login;
 use crate::threads::Pool;

@@ -1,4 +1,10 @@
-//! The Python interface of the gateway, which runs on its own threads.
+//! The Python interface: of the gateway, which runs on its own threads, and of the crates `encode`, `sampling` and
+//! `spans`.
+
+mod encoding;
+mod recordings;
+mod sampling;
+mod summaries;
 
 use crate::callers::{Caller, LastCall};
 use crate::gateway::Gateway;
@@ -247,32 +253,32 @@ mod _core {
     #[pymodule_export]
     use super::decode_text;
     #[pymodule_export]
+    use super::encoding::{encode_events, encode_header, encode_lines, encode_rows};
+    #[pymodule_export]
     use super::fill_facts;
+    #[pymodule_export]
+    use super::recordings::{PyBatch, PyCsvFile};
+    #[pymodule_export]
+    use super::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
     #[pymodule_export]
     use super::self_signed;
     #[pymodule_export]
     use super::start_log;
+    #[pymodule_export]
+    use super::summaries::{bin_starts, combine, summarise, unpack_numbers, whole_figures};
     #[pymodule_export]
     use super::translate;
     #[pymodule_export]
     use super::PyServer;
     #[pymodule_export]
     use super::TsqlError;
-    use crate::admission;
-    #[pymodule_export]
-    use crate::encoding::{encode_events, encode_header, encode_lines, encode_rows};
+    use crate::limits::admission;
     #[pymodule_export]
     use crate::mirror::PyMirror;
     #[pymodule_export]
     use crate::old_server::{OldServerError, PyBcpFile, PyOldServer};
     #[pymodule_export]
     use crate::pb::{PbError, PyPbFile};
-    #[pymodule_export]
-    use crate::recordings::{PyBatch, PyCsvFile};
-    #[pymodule_export]
-    use crate::sampling::{py_moved, PyCells, PyChannelAccess, PySignals};
-    #[pymodule_export]
-    use crate::summaries::{bin_starts, combine, summarise, unpack_numbers, whole_figures};
     #[pymodule_export]
     const FIRST_TIME: i64 = sampling::signals::FIRST_TIME;
     // the limits of wrong passwords, which hold over HTTP too; times in seconds

@@ -5,8 +5,8 @@
 //! needs no further slot of that or a smaller size, so waiting requests always wait for ones that can continue. A
 //! request whose bytes arrive too slowly is ended when another waits for its slot.
 
+use super::shares::{Claimant, Permit, Shares};
 use crate::client::error::{SessionError, PACE};
-use crate::shares::{Claimant, Permit, Shares};
 use std::future::Future;
 use std::io;
 use std::pin::pin;

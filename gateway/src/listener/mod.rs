@@ -1,13 +1,17 @@
 //! The gateway's socket, with a session for every client. It runs on the threads for statements, so calls do not wait
 //! for new connections.
 
-use crate::accept::{accept, Counted};
-use crate::admission::Entry;
+pub(crate) mod accept;
+mod session_numbers;
+mod socket;
+
 use crate::client::SessionError;
 use crate::gateway::Gateway;
+use crate::limits::admission::Entry;
 use crate::session;
-use crate::session_numbers::SessionNumbers;
-use crate::socket::Socket;
+use accept::{accept, Counted};
+use session_numbers::SessionNumbers;
+use socket::Socket;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;

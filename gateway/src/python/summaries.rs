@@ -1,6 +1,6 @@
 //! The Python interface of the crate `spans`. Python's lock is released during the computation.
 
-use crate::encoding::{Held, Room};
+use super::encoding::{Held, Room};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
