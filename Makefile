@@ -128,11 +128,11 @@ PARTITIONED_SEED ?= $(shell date +%s)
 partitioned: $(VENV)/.installed
 	$(BIN)/python -m ringlog_lab.partitioned $(PARTITIONED_SEED) --seconds $(PARTITIONED_SECONDS)
 
-# Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
+# Of gateway/fuzz/src/targets/mod.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
 # where `cargo test` finds it again; what is found besides stays in build/fuzz.
 FUZZ_SECONDS ?= 600
 FUZZ := build/fuzz
-FUZZ_TARGETS := $(shell sed -n 's/.*Target { name: "\([a-z0-9]*\)".*/\1/p' gateway/fuzz/src/targets.rs)
+FUZZ_TARGETS := $(shell sed -n 's/.*Target { name: "\([a-z0-9]*\)".*/\1/p' gateway/fuzz/src/targets/mod.rs)
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares

@@ -1,7 +1,7 @@
 //! Every target of the fuzzer reads its seeds, and the kept inputs in gateway/fuzz/corpus: an input that once
 //! crashed a target does not crash it again. `make fuzz` looks for new ones (docs/developer.md).
 
-#[path = "../fuzz/src/targets.rs"]
+#[path = "../fuzz/src/targets/mod.rs"]
 mod targets;
 
 use std::path::PathBuf;
