@@ -2,68 +2,35 @@
 //!
 //! The behaviour of operators and functions is in schema `tsql` (`gateway/sql`); the code here chooses them by the
 //! known types. `scope` contains the variables, `Variables` writes them.
+//!
+//! Each folder uses those before it: `values`, `binder`, then `expressions`, `functions`, `query` and `structured`, which
+//! contain each other as their constructs do, `changes`, `definitions`.
 
-mod aggregates;
-mod alter;
-mod arithmetic;
-mod assignments;
 mod binder;
-mod blanks;
-mod bound;
-mod calls;
-mod change;
-mod combined;
-mod common_tables;
-mod conditions;
-mod constraints;
-mod conversions;
-mod current;
-mod declared;
-mod declaring;
-mod definition;
-mod digits;
+mod changes;
+mod definitions;
 mod expressions;
-mod filled;
 mod functions;
-mod group_by;
-mod growth;
-mod insert;
-mod item;
-mod json;
-mod json_property;
-mod json_rows;
-mod keyed;
-mod lengths;
-mod literals;
-mod locks;
-mod merge;
-mod named;
-mod nulls;
-mod numbers;
-mod order;
-mod outer_join;
-mod output;
-mod partial;
-mod pointers;
-mod select;
-mod sequence;
-mod sources;
-mod stars;
-mod tables;
-mod targets;
-mod texts;
-mod through;
-mod times;
-mod title;
-mod top;
-mod value;
-mod variables;
-mod walk;
-mod xml;
+mod query;
+mod structured;
+mod values;
 
-pub use assignments::{assigned, scaled_to, stored};
-pub use value::{converted, Value};
-pub use variables::{Clock, Met, NoVariables, Numbered, Variables};
+pub use binder::item::named_twice;
+pub use binder::title::{ListItem, ResultType, Title};
+pub use binder::variables::{Clock, Met, NoVariables, Numbered, Variables};
+pub use binder::{Current, Translated, Verb};
+pub use changes::current::{location_of, Changes};
+pub use changes::insert::{insert_of_rows, mismatch};
+pub use changes::pointers::{change_of_text, check_of_text, text_change};
+pub use changes::targets::Filled;
+pub use definitions::tables::{declared_table, forgotten};
+pub use definitions::{create_bindable, create_view, defined};
+pub use functions::next_value::next_value_in;
+pub use query::keyed::{of_table, OfTable};
+pub use query::order::refuse_order;
+pub use values::assignments::{assigned, scaled_to, stored};
+pub use values::column_type::{collated, column_type};
+pub use values::{converted, Value};
 
 use crate::error::Error;
 use crate::facts::types::{Type, VARCHAR};
@@ -71,6 +38,10 @@ use crate::postgres::Scalar;
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
 use binder::Binder;
+use changes::{change, insert, merge, pointers};
+use expressions::conditions;
+use query::select;
+use values::assignments;
 
 /// A select, insert, update or delete; None for any other statement.
 pub fn statement(
@@ -135,16 +106,3 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<Filled, Error> {
     let mut variables = NoVariables("the target of an insert");
     insert::filled(&mut Binder::new(scope, &mut variables), insert)
 }
-
-pub use binder::{Translated, Verb};
-pub use current::{location_of, Changes, Current};
-pub use definition::{create_bindable, create_view, defined};
-pub use filled::Filled;
-pub use insert::{insert_of_rows, mismatch};
-pub use item::named_twice;
-pub use keyed::{of_table, OfTable};
-pub use order::refuse_order;
-pub use pointers::{change_of_text, check_of_text, text_change};
-pub use sequence::next_value_in;
-pub use tables::{collated, column_type, declared_table, forgotten};
-pub use title::{ListItem, ResultType, Title};

@@ -1,5 +1,5 @@
 //! T-SQL's functions: the equivalent of each in PostgreSQL, and which are refused. A new function is a new line here;
-//! one with rules of its own has a `Rule`, implemented in `bind/functions.rs`.
+//! one with rules of its own has a `Rule`, implemented in `bind/functions/`.
 
 use super::session::CLOCKS;
 use super::types::{
