@@ -7,10 +7,11 @@
 use super::arguments::{arguments, fitted};
 use super::context::Context;
 use super::inside::{self, Inside, Noted};
-use super::query;
+use super::names::read_names;
+use super::statements::query;
 use super::variable::{variable, STATUS};
 use super::writer::Purpose;
-use super::{body, header, mark, notes, read_names, Created, Header};
+use super::{body, header, mark, notes, Created, Header};
 use crate::bind::{self, collated, column_type, Variables};
 use crate::error::Error;
 use crate::facts::type_names;

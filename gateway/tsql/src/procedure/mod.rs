@@ -11,30 +11,20 @@
 
 mod arguments;
 mod context;
-mod control;
-mod current;
-mod cursor;
 mod declared;
-mod execute;
 mod function;
 mod inside;
 mod interpreted;
-mod labels;
-mod message;
 mod names;
-mod option;
-mod query;
-mod region;
 mod run;
-mod statement;
-mod transaction;
+mod statements;
 mod trigger;
 mod variable;
 mod writer;
 
 pub use function::create as create_function;
 pub use inside::Inside;
-pub use statement::refused as not_inside;
+pub use statements::refused as not_inside;
 pub use trigger::create as create_trigger;
 
 use crate::digest;
@@ -51,14 +41,17 @@ use crate::resolve::names::{folded, quoted, schema_of};
 use crate::resolve::Scope;
 use crate::tree::{CreateProcedure, DropObjects, Mode, ObjectKind, ObjectName, Parameter};
 use arguments::{arguments, fitted};
-use names::TEMPORARY;
+use names::{asks_for_user, read_names};
 use std::collections::HashSet;
 use std::sync::Arc;
-use variable::{variable, SCOPE_IDENTITY, STATUS, TRANCOUNT};
+use variable::{variable, STATUS};
 use writer::{BodyWriter, Purpose};
 
 /// These follow the procedure's own schema, as in a database of ringlog; none is writable by everybody.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
+
+/// The schema of objects that end with their session.
+const TEMPORARY: &str = "pg_temp";
 
 /// The argument with the return status.
 const RETURN_STATUS: &str = "return_status";
@@ -320,46 +313,6 @@ fn header_of<'t>(
     }
     let database = scope.databases.of_schema(&schema).map(str::to_owned);
     Ok(Header { name, schema, database, is_temporary, parameters })
-}
-
-/// The variables that the text of a procedure names. Refuses names that PL/pgSQL would confuse with its own.
-fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
-    let tokens = lexer::read(text)?;
-    // the name of the procedure itself may be qualified by its schema
-    let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
-    names::check(&tokens[body..], procedure)?;
-    if let Some(token) = tokens.iter().find(|token| token.is_global()) {
-        // before each statement the gateway checks whether its session has ended
-        return Err(Error::refused(&token.value, "PostgreSQL cannot tell whether it has ended", token.at));
-    }
-    let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
-    let mut names: HashSet<String> = variables.map(|token| token.value.to_lowercase()).collect();
-    for (function, variable) in [("scope_identity", SCOPE_IDENTITY), ("xact_state", TRANCOUNT)] {
-        if tokens.iter().any(|token| token.is(function)) {
-            names.insert(variable.to_owned());
-        }
-    }
-    Ok(names)
-}
-
-/// A function of the user named in the text.
-fn asks_for_user(text: &str) -> Result<Option<String>, Error> {
-    const OF_USER: [&str; 12] = [
-        "current_user",
-        "has_perms_by_name",
-        "is_member",
-        "is_srvrolemember",
-        "session_user",
-        "suser_id",
-        "suser_name",
-        "suser_sname",
-        "system_user",
-        "user",
-        "user_id",
-        "user_name",
-    ];
-    let tokens = lexer::read(text)?;
-    Ok(tokens.iter().find(|token| token.is_any(&OF_USER)).map(|token| token.value.to_lowercase()))
 }
 
 fn definition(

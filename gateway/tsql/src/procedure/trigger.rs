@@ -3,9 +3,10 @@
 //! `inserted` and `deleted` are PostgreSQL's transition tables, which only triggers of a single event can have: a
 //! trigger of several events becomes several, and an event without such rows has an empty table.
 
-use super::option::xact_abort;
+use super::names::read_names;
+use super::statements::option::xact_abort;
 use super::writer::Purpose;
-use super::{body, header, notes, read_names, Created};
+use super::{body, header, notes, Created};
 use crate::error::Error;
 use crate::long_names::demand_short;
 use crate::plpgsql::{Routine, Step};

@@ -2,7 +2,7 @@
 
 use super::declared::{location_in, Cursor};
 use super::inside::Noted;
-use super::names::TEMPORARY;
+use super::TEMPORARY;
 use crate::bind::Variables;
 use crate::error::Error;
 use crate::facts::session;

@@ -7,19 +7,19 @@
 //! A procedure that does only one thing needs no block: an error leaves nothing to keep and nothing to continue with.
 //! Under SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too,
 //! so that changes made before the error remain. A transaction is a block that ends where every path has ended it
-//! (`transaction`).
+//! (`statements/transaction.rs`).
 
 use super::context::{Context, Handler, Label};
 use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::inside::{Inside, Noted};
-use super::option::xact_abort;
-use super::query::drop_temporary;
+use super::statements::option::xact_abort;
+use super::statements::query::drop_temporary;
+use super::statements::{labels, message};
 use super::variable::{
     variable, Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, ERROR, FIRED, LEFT, NOCOUNT_SETTING,
     OUTER_TRANCOUNT, ROLLED_BACK, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRANCOUNT, TRANCOUNT_SETTING,
     TRY, TRY_SETTING,
 };
-use super::{labels, message};
 use crate::bind;
 use crate::digest;
 use crate::error::Error;

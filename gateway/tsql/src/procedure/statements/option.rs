@@ -1,11 +1,11 @@
 //! SET in a procedure.
 
-use super::run;
-use super::variable::{NOCOUNT_SETTING, SILENTLY};
-use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::facts::session::{holds, is_beside_results};
 use crate::postgres::Scalar;
+use crate::procedure::run;
+use crate::procedure::variable::{NOCOUNT_SETTING, SILENTLY};
+use crate::procedure::writer::BodyWriter;
 use crate::tree::{self, nulls_equal, set_words, SetWord, Statement, StatementKind as Tree};
 
 /// Options that repeat the defaults of a session.
@@ -48,7 +48,7 @@ pub(super) fn option(writer: &mut BodyWriter<'_>, set: &[SetWord], line: u32) ->
 }
 
 /// The value of XACT_ABORT that the body sets, if any.
-pub(super) fn xact_abort(body: &[Statement]) -> Option<bool> {
+pub(in crate::procedure) fn xact_abort(body: &[Statement]) -> Option<bool> {
     tree::every(body).find_map(|statement| match &statement.kind {
         Tree::Set(words) => match &set_words(words)[..] {
             [name, rest @ ..] if name == "xact_abort" => Some(rest != ["off"]),

@@ -1,13 +1,13 @@
 //! `where current of` in a procedure: variables hold ctid and xmin of the row fetched last.
 
-use super::declared::{location_in, missing};
 use super::message;
-use super::variable::variable;
-use super::writer::BodyWriter;
 use crate::bind::{location_of, Changes, Current, Translated};
 use crate::error::Error;
 use crate::plpgsql::{Body, Step};
 use crate::postgres::{Listed, Scalar, Statement};
+use crate::procedure::declared::{location_in, missing};
+use crate::procedure::variable::variable;
+use crate::procedure::writer::BodyWriter;
 
 /// The query of a cursor with ctid and xmin of each row as an additional column per table; with their tables and
 /// variables.

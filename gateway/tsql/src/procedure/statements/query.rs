@@ -1,17 +1,19 @@
 //! Queries of a procedure: their rows are returned to its caller by a cursor, which a notice names.
 
-use super::context::Context;
+use super::current;
 use super::cursor::rows_of;
-use super::inside;
-use super::run::Run;
-use super::variable::{field, variable, BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
-use super::writer::{BodyWriter, Purpose, RowCount, Rows};
-use super::{current, run};
 use crate::bind::{self, ResultType, Title, Translated, Verb};
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT, WIDE};
 use crate::plpgsql::{Body, Definition, Raise, Step};
 use crate::postgres::{call, Scalar, Statement};
+use crate::procedure::context::Context;
+use crate::procedure::run::Run;
+use crate::procedure::variable::{
+    field, variable, BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING,
+};
+use crate::procedure::writer::{BodyWriter, Purpose, RowCount, Rows};
+use crate::procedure::{inside, run};
 use crate::resolve::names::{stored, table, table_variable, Relation};
 use crate::tree::{self, Expression, Select, SelectItem, StatementKind as Tree, TableSource, TableVariable};
 
@@ -252,7 +254,7 @@ pub(super) fn define<'t>(
 }
 
 /// A table variable is a temporary table, empty at its declaration.
-pub(super) fn declare_table<'t>(
+pub(in crate::procedure) fn declare_table<'t>(
     writer: &mut BodyWriter<'t>,
     declared: &TableVariable,
     line: u32,
@@ -286,7 +288,10 @@ pub(super) fn declare_table<'t>(
 }
 
 /// Drops temporary tables, each as soon as no cursor reads it.
-pub(super) fn drop_temporary<'n>(names: impl Iterator<Item = &'n String>, may_be_missing: bool) -> Step {
+pub(in crate::procedure) fn drop_temporary<'n>(
+    names: impl Iterator<Item = &'n String>,
+    may_be_missing: bool,
+) -> Step {
     let names = names.map(|name| Scalar::text(stored(name))).collect();
     Step::Perform(call(
         "tsql.drop_temporary",

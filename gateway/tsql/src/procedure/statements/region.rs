@@ -1,14 +1,14 @@
 //! Transactions of a procedure as blocks of PL/pgSQL.
 
-use super::context::{Context, Handler, Region, Rest, Segment, Site, Statements, Try};
-use super::run::Run;
-use super::transaction;
-use super::variable::{caught_name, variable, ROLLED_BACK, TRANCOUNT_SETTING, TRY_SETTING};
-use super::writer::{BodyWriter, Purpose};
-use super::{control, run, statement};
+use super::{control, transaction};
 use crate::error::Error;
 use crate::plpgsql::{Block, Body, Raise, Step};
 use crate::postgres::{call, Scalar};
+use crate::procedure::context::{Context, Handler, Region, Rest, Segment, Site, Statements, Try};
+use crate::procedure::run::Run;
+use crate::procedure::variable::{caught_name, variable, ROLLED_BACK, TRANCOUNT_SETTING, TRY_SETTING};
+use crate::procedure::writer::{BodyWriter, Purpose};
+use crate::procedure::{run, statements};
 use crate::tree::{Statement, StatementKind as Tree, TransactionName};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -59,7 +59,7 @@ fn region_steps<'t>(
         leaves: None,
         ..context.clone()
     };
-    let Handler::Try(block) = &context.handler else { return statement::body(writer, statements, &inside) };
+    let Handler::Try(block) = &context.handler else { return statements::body(writer, statements, &inside) };
     if block.outer.as_try().is_some() {
         return Err(Error::refused("begin transaction", "inside two TRY blocks", region.line));
     }
@@ -73,7 +73,7 @@ fn region_steps<'t>(
         marks: block.marks,
     };
     let inner = Context { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
-    writer.labelled_block(&work, |writer| statement::body(writer, statements, &inner))?;
+    writer.labelled_block(&work, |writer| statements::body(writer, statements, &inner))?;
     // errors are handled here: the CATCH block begins inside the transaction
     if block.marks {
         writer.set(TRY_SETTING, control::marked_by(writer, &block.outer));
@@ -85,7 +85,7 @@ fn region_steps<'t>(
         leaves: Some(block.clone()),
         ..inside
     };
-    statement::body(writer, &Statements::of(block.catch), &catch)
+    statements::body(writer, &Statements::of(block.catch), &catch)
 }
 
 /// The statements after each COMMIT and ROLLBACK, now that the transaction has ended.
@@ -111,7 +111,7 @@ fn after_region<'t>(
                 let outside = Context { caught, handler: handler.clone(), ..context.clone() };
                 match guard {
                     Some(guard) => control::try_catch(writer, &body, guard, &outside)?,
-                    None => statement::body(writer, &body, &outside)?,
+                    None => statements::body(writer, &body, &outside)?,
                 }
             }
             if let Some(left) = &site.leaves {

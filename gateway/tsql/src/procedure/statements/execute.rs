@@ -1,16 +1,16 @@
 //! EXECUTE in a procedure.
 
-use super::context::Context;
-use super::run;
-use super::run::{sqlstate, Run};
-use super::statement::OWNERS_RIGHTS;
-use super::variable::{field, variable, BODY, CALL, CONTEXT, DETAIL, ERROR};
-use super::writer::{BodyWriter, Purpose, RowCount, Rows};
+use super::OWNERS_RIGHTS;
 use crate::bind::{self, Value};
 use crate::error::Error;
 use crate::facts::types::{Type, MOST_FRACTION, UNKNOWN};
 use crate::plpgsql::Step;
 use crate::postgres::{call, Scalar};
+use crate::procedure::context::Context;
+use crate::procedure::run;
+use crate::procedure::run::{sqlstate, Run};
+use crate::procedure::variable::{field, variable, BODY, CALL, CONTEXT, DETAIL, ERROR};
+use crate::procedure::writer::{BodyWriter, Purpose, RowCount, Rows};
 use crate::resolve::names::schema_of;
 use crate::tree::{ArgumentValue, Execute, Expression};
 

@@ -1,17 +1,17 @@
 //! IF, WHILE, RETURN, TRY and CATCH.
 
-use super::context::{Context, Guard, Handler, Rest, Statements, Try};
 use super::query::may_send;
-use super::run::Run;
 use super::transaction;
-use super::variable::{caught_name, field, variable, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
-use super::writer::{BodyWriter, Purpose, RowCount, Rows};
-use super::{run, statement};
 use crate::bind;
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Scalar};
+use crate::procedure::context::{Context, Guard, Handler, Rest, Statements, Try};
+use crate::procedure::run::Run;
+use crate::procedure::variable::{caught_name, field, variable, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
+use crate::procedure::writer::{BodyWriter, Purpose, RowCount, Rows};
+use crate::procedure::{run, statements};
 use crate::tree::{self, Expression, Statement, StatementKind as Tree};
 use std::rc::Rc;
 
@@ -45,12 +45,12 @@ pub(super) fn if_<'t>(
     if context.region.is_some() {
         if let Some(known) = transaction::always(condition) {
             run::none(writer);
-            return statement::body(writer, &Statements::of(if known { then } else { otherwise }), context);
+            return statements::body(writer, &Statements::of(if known { then } else { otherwise }), context);
         }
     }
     let condition = self::condition(writer, condition, context)?;
-    let then = writer.nested(|writer| statement::body(writer, &Statements::of(then), context))?;
-    let otherwise = writer.nested(|writer| statement::body(writer, &Statements::of(otherwise), context))?;
+    let then = writer.nested(|writer| statements::body(writer, &Statements::of(then), context))?;
+    let otherwise = writer.nested(|writer| statements::body(writer, &Statements::of(otherwise), context))?;
     writer.steps.push(Step::If(vec![(condition, then)], otherwise));
     Ok(())
 }
@@ -67,7 +67,7 @@ pub(super) fn while_<'t>(
         let condition = self::condition(writer, condition, context)?;
         writer.add(Step::ExitUnless(condition));
         let inside = Context { loops: context.loops + 1, rest: Rest::default(), ..context.clone() };
-        statement::body(writer, &Statements::of(body), &inside)
+        statements::body(writer, &Statements::of(body), &inside)
     })?;
     writer.steps.push(Step::Loop(body));
     Ok(())
@@ -166,12 +166,12 @@ pub(super) fn try_catch<'t>(
     }
     let handler = Handler::Try(block);
     let inside = Context { handler, guard: context.region.is_some().then_some(guard), ..context.clone() };
-    writer.labelled_block(&label, |writer| statement::body(writer, body, &inside))?;
+    writer.labelled_block(&label, |writer| statements::body(writer, body, &inside))?;
     if marks {
         writer.set(TRY_SETTING, marked_by(writer, &context.handler));
     }
     let inside = Context { caught: Some(number), ..context.clone() };
-    let steps = writer.nested(|writer| statement::body(writer, &Statements::of(guard.catch), &inside))?;
+    let steps = writer.nested(|writer| statements::body(writer, &Statements::of(guard.catch), &inside))?;
     writer.steps.push(Step::if_(field(&caught, "number").is_null(false), steps));
     writer.kept_rows(RowCount::of(0)).into_iter().for_each(|step| writer.add(step));
     Ok(())

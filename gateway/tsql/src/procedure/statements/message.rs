@@ -1,14 +1,14 @@
 //! PRINT, RAISERROR and THROW in a procedure.
 
-use super::context::Context;
-use super::run;
-use super::run::Run;
-use super::variable::{caught_name, field, DOOMED, ERROR, MESSAGE};
-use super::writer::{BodyWriter, Purpose};
 use crate::error::Error;
 use crate::message;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Body, Listed, Query, Scalar};
+use crate::procedure::context::Context;
+use crate::procedure::run;
+use crate::procedure::run::Run;
+use crate::procedure::variable::{caught_name, field, DOOMED, ERROR, MESSAGE};
+use crate::procedure::writer::{BodyWriter, Purpose};
 use crate::tree::{Expression, Raise, Throw};
 
 pub(super) fn print<'t>(
@@ -61,7 +61,12 @@ pub(super) fn raise<'t>(
 }
 
 /// Raises an error of T-SQL, of severity 16 and state 1.
-pub(super) fn raise_error(writer: &BodyWriter<'_>, number: u32, text: impl Into<String>, line: u32) -> Step {
+pub(in crate::procedure) fn raise_error(
+    writer: &BodyWriter<'_>,
+    number: u32,
+    text: impl Into<String>,
+    line: u32,
+) -> Step {
     let [number, severity, state] = [number, 16, 1].map(Scalar::number);
     Step::Perform(call(
         "tsql.raise",

@@ -1,16 +1,26 @@
-//! The statements of a body.
+//! The statements of a body, each as steps of PL/pgSQL.
 
-use super::context::{Context, Guard, Segment, Statements};
-use super::inside::outdated;
-use super::run::Run;
-use super::transaction;
-use super::writer::{BodyWriter, RowCount};
-use super::{control, cursor, execute, labels, message, option, query, region, run};
+mod control;
+mod current;
+mod cursor;
+mod execute;
+pub(super) mod labels;
+pub(super) mod message;
+pub(super) mod option;
+pub(super) mod query;
+mod region;
+mod transaction;
+
 use crate::bind;
 use crate::error::Error;
 use crate::facts::type_names;
 use crate::plpgsql::Step;
 use crate::postgres::{call, Listed, Query, Scalar, Source};
+use crate::procedure::context::{Context, Guard, Segment, Statements};
+use crate::procedure::inside::outdated;
+use crate::procedure::run;
+use crate::procedure::run::Run;
+use crate::procedure::writer::{BodyWriter, RowCount};
 use crate::resolve::names::{folded, own_name};
 use crate::tree::{self, Statement, StatementKind as Tree};
 

@@ -1,17 +1,18 @@
 //! Cursors of a procedure: they fetch row by row, also backwards if declared so.
 
-use super::context::Context;
-use super::declared::{missing, Cursor, FETCH_STATUS};
-use super::run::Run;
-use super::variable::{field, variable, ROW};
-use super::writer::{BodyWriter, RowCount};
-use super::{current, message, run};
+use super::{current, message};
 use crate::bind::{self, Changes, Translated, Value, Variables, Verb};
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::{INT, UNKNOWN};
 use crate::plpgsql::Step;
 use crate::postgres::{Listed, Query as Rows, Scalar};
+use crate::procedure::context::Context;
+use crate::procedure::declared::{missing, Cursor, FETCH_STATUS};
+use crate::procedure::run;
+use crate::procedure::run::Run;
+use crate::procedure::variable::{field, variable, Named, ROW};
+use crate::procedure::writer::{BodyWriter, RowCount};
 use crate::resolve::names::stored;
 use crate::resolve::Scope;
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
@@ -57,7 +58,7 @@ pub(super) fn declare_cursor<'t>(
 
 /// The procedure's own variables that a query names.
 fn variables_of(writer: &BodyWriter<'_>, query: &Query) -> Result<Vec<String>, Error> {
-    struct Recorder<'w>(super::variable::Named<'w>, Vec<String>);
+    struct Recorder<'w>(Named<'w>, Vec<String>);
     impl Variables for Recorder<'_> {
         fn write(&mut self, name: &str, line: u32) -> Result<Scalar, Error> {
             if !session::is_global(name) && !self.1.iter().any(|known| known == name) {

@@ -1,15 +1,16 @@
 //! GOTO to a later label among the outermost statements: it leaves the block that ends there.
 
-use super::context::{Context, Label, Statements};
-use super::writer::BodyWriter;
-use super::{control, statement};
+use super::control;
 use crate::error::Error;
 use crate::plpgsql::{Block, Step};
+use crate::procedure::context::{Context, Label, Statements};
+use crate::procedure::statements;
+use crate::procedure::writer::BodyWriter;
 use crate::tree::{Name, Statement, StatementKind as Tree};
 use std::mem::take;
 
 /// The outermost statements, with a block for each label that begins with the first of them and ends at the label.
-pub(super) fn labelled<'t>(
+pub(in crate::procedure) fn labelled<'t>(
     writer: &mut BodyWriter<'t>,
     body: &'t [Statement],
     context: &Context<'t>,
@@ -31,14 +32,14 @@ pub(super) fn labelled<'t>(
     }
     let mut from = 0;
     for (end, _) in ends {
-        statement::body(writer, &body.after(from).until(end - from), context)?;
+        statements::body(writer, &body.after(from).until(end - from), context)?;
         let label = writer.labels.pop().map(|label| label.block);
         // with the blocks of the labels further up
         let body = take(&mut writer.steps);
         writer.steps.push(Step::Block(Block { label, body, handler: None }));
         from = end + 1;
     }
-    statement::body(writer, &body.after(from), context)
+    statements::body(writer, &body.after(from), context)
 }
 
 pub(super) fn goto<'t>(writer: &mut BodyWriter<'t>, name: &Name, context: &Context<'t>) -> Result<(), Error> {
