@@ -1,8 +1,8 @@
 //! Expressions, by operator precedence.
 
 use super::names::is_free;
-use super::{function, names, query, sequence, xml};
-use super::{Parser, LONGEST_CHAIN};
+use super::query::xml;
+use super::{function, names, query, Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
@@ -60,6 +60,15 @@ pub(super) fn value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
     let value = binary(parser, 1)?;
     expect_value(parser, &value, start)?;
     Ok(value)
+}
+
+pub(super) fn value_or_default(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    if parser.next_is("default") {
+        let at = parser.position();
+        parser.at += 1;
+        return Ok(Expression::Default(at));
+    }
+    value(parser)
 }
 
 /// A condition.
@@ -351,7 +360,7 @@ fn worded<'t>(parser: &mut Parser<'t>, token: &'t Token<'t>) -> Result<Expressio
         return Ok(function::niladic(token));
     }
     if token.is("next") && parser.ahead_is(1, "value") && parser.ahead_is(2, "for") {
-        return sequence::next_value(parser);
+        return function::next_value(parser);
     }
     if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
         return Err(query::refused_word(parser, token));

@@ -1,7 +1,6 @@
 //! Calls of functions, also of those with special syntax.
 
-use super::Parser;
-use super::{expression, names, query};
+use super::{expression, names, query, Parser};
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
 use crate::tree::*;
@@ -192,7 +191,7 @@ pub(super) fn escape_sequence(parser: &mut Parser<'_>) -> Result<Expression, Err
             return Err(parser.wrong_before());
         }
         let target = TypeName::named(target, token.at);
-        let operand = Expression::Literal(super::expression::literal(text));
+        let operand = Expression::Literal(expression::literal(text));
         let at = token.at;
         Expression::Cast(Box::new(Cast { kind: CastKind::Cast, operand, target, style: None, at }))
     };
@@ -209,4 +208,22 @@ pub(super) fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionC
 pub(super) fn null() -> Expression {
     let (number, at) = Default::default();
     Expression::Literal(Literal { value: LiteralValue::Null, number, at })
+}
+
+/// `next value for name`, as a call of a function of this name with database, owner and name.
+pub(super) fn next_value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+    let at = parser.position();
+    parser.at += 3;
+    let sequence = names::object_name(parser)?;
+    if parser.next_is("over") {
+        return Err(Error::refused("next value for … over", "rows are numbered as they come", at));
+    }
+    let ObjectName { database, owner, name, at: index, .. } = sequence;
+    let part = |text: String| {
+        let value = LiteralValue::Text { text, national: false };
+        Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: index })
+    };
+    let parts = [database, owner, name].map(part).into();
+    let name = ObjectName { name: String::from("next value for"), at, ..ObjectName::default() };
+    Ok(Expression::Function(Box::new(plain_call(name, parts))))
 }

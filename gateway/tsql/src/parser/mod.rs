@@ -1,25 +1,11 @@
-//! Parses the text of a batch to a tree of statements, by recursive descent.
+//! Parses the text of a batch to a tree of statements, by recursive descent: statements are made of queries, these of
+//! expressions.
 
-mod change;
-mod column;
-mod cursor;
-mod dbcc;
-mod definition;
 mod expression;
 mod function;
-mod hints;
-mod json;
 mod names;
-mod pivot;
-mod pointers;
-mod procedure;
 mod query;
-mod sequence;
-mod session;
-mod source;
-mod statement;
-mod variables;
-mod xml;
+mod statements;
 
 use crate::databases::Known;
 use crate::error::Error;
@@ -28,6 +14,7 @@ use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
 use crate::tree::{Expression, Parameter, Position, Statement, TableElement, UserType};
 use crate::Dialect;
+use statements::{column, procedure};
 
 /// The most levels of nested statements, parentheses, queries and operands.
 pub const DEEPEST: u32 = 100;
@@ -58,7 +45,7 @@ pub fn parse_in(text: &str, syntax: Syntax, known: Known<'_>) -> Result<Batch, E
 pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax, known: Option<Known<'_>>) -> Result<Batch, Error> {
     let mut parser =
         Parser { is_stored: syntax.is_stored, dialect: syntax.dialect, known, ..Parser::of(tokens) };
-    let statements = statement::batch(&mut parser).map_err(|error| named(error, &parser))?;
+    let statements = statements::batch(&mut parser).map_err(|error| named(error, &parser))?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
 }

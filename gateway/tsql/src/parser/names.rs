@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::facts::session;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{Name, ObjectName, TypeArgument, TypeName, Variable};
+use crate::tree::{ColumnName, Name, ObjectName, Position, TypeArgument, TypeName, Variable};
 
 /// Whether it can be a name without brackets.
 pub(super) fn is_free(token: &Token<'_>) -> bool {
@@ -176,4 +176,19 @@ pub(super) fn type_name(parser: &mut Parser<'_>) -> Result<TypeName, Error> {
         Vec::new()
     };
     Ok(TypeName { name, arguments, alias: None, at: parser.since(start) })
+}
+
+pub(super) fn column_name(parser: &mut Parser<'_>) -> Result<ColumnName, Error> {
+    let name = object_name(parser)?;
+    Ok(column(name))
+}
+
+/// A column from an object's name, whose qualifiers are those of its table.
+fn column(name: ObjectName) -> ColumnName {
+    let ObjectName { database, owner, name: column, at, .. } = name;
+    let table = (!owner.is_empty()).then(|| {
+        let at: Position = at;
+        Box::new(ObjectName { owner: database, name: owner, at, ..ObjectName::default() })
+    });
+    ColumnName { table, column, at }
 }

@@ -1,9 +1,8 @@
 //! Cursors.
 
-use super::Parser;
-use super::{expression, names, query};
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::{expression, names, query, Parser};
 use crate::tree::{
     Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch, Position, StatementKind,
 };
@@ -26,7 +25,7 @@ const OPTIONS: [(&str, CursorOption); 13] = [
 
 /// Whether `name [options] cursor` comes next.
 pub(super) fn declares_cursor(parser: &Parser<'_>) -> bool {
-    if !parser.peek().is_some_and(super::names::is_free) {
+    if !parser.peek().is_some_and(names::is_free) {
         return false;
     }
     let options = ["insensitive", "scroll", "semi_sensitive", "no"];

@@ -1,10 +1,9 @@
 //! The sources of queries: tables, joins, subqueries.
 
-use super::query::begins_no_statement;
-use super::{change, expression, function, json, names, pivot, query};
-use super::{Parser, LONGEST_CHAIN};
+use super::{begins_no_statement, json, pivot};
 use crate::error::Error;
 use crate::lexer::Token;
+use crate::parser::{expression, function, names, query, Parser, LONGEST_CHAIN};
 use crate::tree::{JoinKind, Locks, Name, ObjectName, Query, QueryBody, TableSource};
 
 /// Hints without effect here.
@@ -42,7 +41,7 @@ fn has_condition(kind: JoinKind) -> bool {
 }
 
 /// A table and those joined to it.
-pub(super) fn table_source(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
+pub(in crate::parser) fn table_source(parser: &mut Parser<'_>) -> Result<TableSource, Error> {
     let source = joined_source(parser)?;
     refuse_pivot(parser)?;
     Ok(source)
@@ -197,7 +196,7 @@ fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> 
     let start = parser.position();
     let query = if parser.ahead_is(1, "values") {
         parser.at += 2;
-        let rows = parser.list(|parser| parser.in_parentheses(change::value_or_default))?;
+        let rows = parser.list(|parser| parser.in_parentheses(expression::value_or_default))?;
         parser.expect_symbol(")")?;
         Query::of(QueryBody::Values(rows), parser.since(start))
     } else if opens_query(parser) && !opens_join(parser) {
@@ -217,7 +216,7 @@ fn source_in_parentheses(parser: &mut Parser<'_>) -> Result<TableSource, Error> 
 }
 
 /// Whether the following parentheses contain a select.
-pub(super) fn opens_query(parser: &Parser<'_>) -> bool {
+pub(in crate::parser) fn opens_query(parser: &Parser<'_>) -> bool {
     let opened = parser.tokens[parser.at..].iter().take_while(|token| token.is_symbol("(")).count();
     opened > 0 && parser.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
 }
@@ -248,7 +247,7 @@ pub(super) fn alias_columns(parser: &mut Parser<'_>, alias: Option<&Name>) -> Re
     Ok(Vec::new())
 }
 
-pub(super) fn table_alias(parser: &mut Parser<'_>) -> Result<Option<Name>, Error> {
+pub(in crate::parser) fn table_alias(parser: &mut Parser<'_>) -> Result<Option<Name>, Error> {
     if parser.word("as") {
         return names::name(parser).map(Some);
     }
@@ -270,7 +269,7 @@ fn is_clause(parser: &Parser<'_>, token: &Token<'_>) -> bool {
 }
 
 /// `with (hints)` of a table to change, whose rows the change locks. Returns whether the whole table is locked.
-pub(super) fn hints_of_change(parser: &mut Parser<'_>) -> Result<bool, Error> {
+pub(in crate::parser) fn hints_of_change(parser: &mut Parser<'_>) -> Result<bool, Error> {
     let at = parser.position();
     match hints(parser, Hinted::Changed)? {
         Locks { skips: false, table, .. } => Ok(table),

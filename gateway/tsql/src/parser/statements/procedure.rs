@@ -1,12 +1,12 @@
 //! Procedures, functions and triggers, and calls.
 
-use super::expression::literal;
-use super::Parser;
-use super::{column, expression, names, query, statement};
+use super::column;
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
+use crate::parser::{expression, function, names, query, statements, wrong_at, Parser};
 use crate::tree::*;
+use expression::literal;
 
 /// Reserved words that are texts as arguments.
 const TEXTS: [&str; 10] = ["on", "off", "all", "any", "key", "user", "public", "default", "index", "table"];
@@ -51,7 +51,7 @@ pub(super) fn procedure(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Re
     if parser.next_is("external") && parser.ahead_is(1, "name") {
         return Err(Error::refused("external name", "procedures are T-SQL", parser.position()));
     }
-    let body = statement::batch(parser)?;
+    let body = statements::batch(parser)?;
     Ok(StatementKind::CreateProcedure(Box::new(CreateProcedure { mode, name, parameters, as_owner, body })))
 }
 
@@ -107,7 +107,7 @@ fn procedure_option(parser: &mut Parser<'_>) -> Result<(), Error> {
 }
 
 fn rest_of_batch(parser: &mut Parser<'_>) -> Result<Vec<Statement>, Error> {
-    let body = statement::batch(parser)?;
+    let body = statements::batch(parser)?;
     if body.is_empty() {
         return Err(parser.wrong());
     }
@@ -130,7 +130,7 @@ fn parameters(parser: &mut Parser<'_>) -> Result<Vec<Parameter>, Error> {
     Ok(parameters)
 }
 
-pub(super) fn parameter(parser: &mut Parser<'_>) -> Result<Parameter, Error> {
+pub(in crate::parser) fn parameter(parser: &mut Parser<'_>) -> Result<Parameter, Error> {
     let shown = parser.peek().map(|token| token.value.to_string()).unwrap_or_default();
     let variable = names::own_variable(parser)?;
     parser.word("as");
@@ -187,7 +187,7 @@ fn constant(parser: &mut Parser<'_>) -> Result<Expression, Error> {
 /// The previous word as a text, with the parts joined to it by periods; NULL is not a text.
 fn bare_text(parser: &mut Parser<'_>) -> Expression {
     let Some(token) = parser.at.checked_sub(1).and_then(|at| parser.tokens.get(at)) else {
-        return super::function::null();
+        return function::null();
     };
     let mut text = token.value.to_string();
     if token.is("null") {
@@ -219,8 +219,8 @@ pub(super) fn function(parser: &mut Parser<'_>, start: usize, mode: Mode) -> Res
         None => (Returns::Rows(Box::new(returned_rows(parser)?)), Vec::new()),
         Some(_) if !parser.next_is("begin") => return Err(parser.wrong()),
         Some(returns) if parser.is_strict() => {
-            let body = vec![statement::statement(parser)?];
-            if statement::skip_semicolons(parser) {
+            let body = vec![statements::statement(parser)?];
+            if statements::skip_semicolons(parser) {
                 return Err(parser.wrong());
             }
             (returns, body)
@@ -322,7 +322,7 @@ pub(super) fn execute(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         if let Some(pair) =
             parser.tokens[begins..parser.at].windows(2).find(called).filter(|_| parser.is_strict())
         {
-            return Err(super::wrong_at(&pair[0]));
+            return Err(wrong_at(&pair[0]));
         }
         if parser.next_is_symbol(",") {
             let why = "sp_executesql takes parameters";

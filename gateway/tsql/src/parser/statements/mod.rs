@@ -1,10 +1,18 @@
 //! Statements: dispatch by the first word, and control flow.
 
-use super::Parser;
-use super::{
-    change, cursor, dbcc, definition, expression, names, pointers, procedure, query, session, source,
-    variables,
-};
+mod change;
+pub(super) mod column;
+mod cursor;
+mod dbcc;
+mod definition;
+mod pointers;
+pub(super) mod procedure;
+mod sequence;
+mod session;
+mod variables;
+
+use super::query::source;
+use super::{expression, names, query, Parser};
 use crate::error::Error;
 use crate::facts::without_effect;
 use crate::keywords::Class;
@@ -71,7 +79,7 @@ fn statement_kind(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return query::query(parser).map(Box::new).map(StatementKind::Select);
     }
     // a batch may begin with the bare name of a procedure
-    if parser.at == 0 && super::names::is_free(token) {
+    if parser.at == 0 && names::is_free(token) {
         return procedure::call_statement(parser, token.at);
     }
     Err(parser.wrong())

@@ -1,10 +1,10 @@
 //! Statements of the session: use, transactions.
 
-use super::names::is_free;
-use super::Parser;
-use super::{names, procedure, statement};
+use super::procedure;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::names::is_free;
+use crate::parser::{names, statements, Parser};
 use crate::tree::{StatementKind, TransactionName};
 
 pub(super) fn use_(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
@@ -39,7 +39,7 @@ fn rollback_trigger(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Ok(StatementKind::RollbackTrigger(None));
     }
     parser.at += 2;
-    statement::numbered(parser).map(Box::new).map(Some).map(StatementKind::RollbackTrigger)
+    statements::numbered(parser).map(Box::new).map(Some).map(StatementKind::RollbackTrigger)
 }
 
 pub(super) fn save(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {

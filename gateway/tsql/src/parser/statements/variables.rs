@@ -1,10 +1,10 @@
 //! DECLARE and SET.
 
-use super::Parser;
-use super::{change, column, cursor, expression, names};
+use super::{change, column, cursor};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
+use crate::parser::{expression, names, Parser};
 use crate::tree::{Assign, CursorName, Declared, SetWord, Statement, StatementKind, TableVariable, TypeName};
 
 pub(super) fn declare(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {

@@ -1,9 +1,9 @@
 //! Columns and constraints of tables.
 
-use super::Parser;
-use super::{definition, expression, names};
+use super::definition;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::{expression, names, Parser};
 use crate::tree::*;
 
 /// Storage options of tables, keys and indexes.
@@ -26,7 +26,7 @@ const STORAGE: [&str; 13] = [
 pub(super) const LOCKED: [&str; 3] = ["allpages", "datapages", "datarows"];
 
 /// `(column, constraint, …)`, without indexes.
-pub(super) fn table_elements(parser: &mut Parser<'_>) -> Result<Vec<TableElement>, Error> {
+pub(in crate::parser) fn table_elements(parser: &mut Parser<'_>) -> Result<Vec<TableElement>, Error> {
     let mut indexes = Vec::new();
     let elements = elements_and_indexes(parser, &mut indexes)?;
     refuse_indexes(&indexes)?;

@@ -1,9 +1,9 @@
 //! `for json …`, `openjson (…) with (…)`.
 
-use super::Parser;
-use super::{names, source};
+use super::source;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::{names, Parser};
 use crate::tree::{ForJson, FunctionCall, JsonColumn, TableSource, TypeArgument};
 
 pub(super) fn for_json(parser: &mut Parser<'_>) -> Result<Option<ForJson>, Error> {

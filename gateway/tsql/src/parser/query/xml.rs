@@ -1,9 +1,8 @@
 //! Queries in parentheses as values: `(select …)`, `(select … for xml path (''))`.
 
-use super::query;
-use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::{query, Parser};
 use crate::tree::{Expression, Xml, XmlForm};
 
 /// Paths to a whole value, whose string value is its text.
@@ -11,7 +10,7 @@ const WHOLE: [&str; 2] = [".", ".[1]"];
 /// Paths to its first text, which is the whole, since adjacent texts are one; an empty text is none.
 const FIRST_TEXT: [&str; 4] = ["text()[1]", "./text()[1]", "(text())[1]", "(./text())[1]"];
 
-pub(super) fn select_as_value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
+pub(in crate::parser) fn select_as_value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
     parser.expect_symbol("(")?;
     let query = parser.deeper(query::query_before_options)?;
     if !(parser.next_is("for") && parser.ahead_is(1, "xml")) {

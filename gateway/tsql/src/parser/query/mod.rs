@@ -1,7 +1,12 @@
 //! Queries: select, union, order by.
 
-use super::{expression, hints, json, names, source};
-use super::{wrong_at, Parser};
+pub(super) mod hints;
+mod json;
+mod pivot;
+pub(super) mod source;
+pub(super) mod xml;
+
+use super::{expression, names, wrong_at, Parser};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
@@ -248,7 +253,7 @@ pub(super) fn top(parser: &mut Parser<'_>) -> Result<Option<Top>, Error> {
             }
             Some(token) if plain(token) => {
                 parser.at += 1;
-                Expression::Literal(super::expression::literal(token))
+                Expression::Literal(expression::literal(token))
             }
             Some(sign) if sign.kind == TokenKind::Symbol => return Err(Error::syntax(&sign.value, at)),
             _ => return Err(Error::keyword("top", at)),
@@ -426,7 +431,7 @@ pub(super) fn begins_no_statement(token: &Token<'_>) -> bool {
 /// The name of a result's column, which may be written as a text.
 fn alias(token: &Token<'_>) -> Option<Name> {
     let is_text = matches!(token.kind, TokenKind::Text { .. });
-    (is_text || super::names::is_free(token)).then(|| Name { text: token.value.to_string(), at: token.at })
+    (is_text || names::is_free(token)).then(|| Name { text: token.value.to_string(), at: token.at })
 }
 
 /// `=`, `+=` and other assignment operators.

@@ -1,8 +1,8 @@
 //! Texts and images by their pointers: readtext, writetext, updatetext.
 
-use super::Parser;
-use super::{expression, names, procedure, query};
+use super::procedure;
 use crate::error::Error;
+use crate::parser::{expression, names, query, Parser};
 use crate::tree::*;
 
 /// `readtext t.c pointer offset size [holdlock] [using chars]`
@@ -71,7 +71,7 @@ pub(super) fn updatetext(parser: &mut Parser<'_>) -> Result<StatementKind, Error
     parser.words(&["with", "log"]);
     let source = if procedure::at_statement_end(parser) {
         TextSource::Nothing
-    } else if parser.peek().is_some_and(super::names::is_free) {
+    } else if parser.peek().is_some_and(names::is_free) {
         TextSource::Column { column: text_column(parser)?, pointer: expression::operand_with_sign(parser)? }
     } else {
         TextSource::Value(expression::operand_with_sign(parser)?)

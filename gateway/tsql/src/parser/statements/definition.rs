@@ -1,11 +1,11 @@
 //! Tables, indexes, views and rights.
 
 use super::column::LOCKED;
-use super::Parser;
-use super::{column, expression, names, procedure, query, sequence, statement};
+use super::{column, procedure, sequence};
 use crate::error::Error;
 use crate::facts::database_options;
 use crate::lexer::{Token, TokenKind};
+use crate::parser::{expression, names, query, statements, Parser};
 use crate::tree::*;
 use std::collections::BTreeSet;
 
@@ -173,7 +173,7 @@ fn create_bindable(parser: &mut Parser<'_>, start: usize) -> Result<StatementKin
         return Err(Error::new(number, text, name.at));
     }
     let variable = variables.into_iter().next();
-    if statement::skip_semicolons(parser) || is_rule != variable.is_some() {
+    if statements::skip_semicolons(parser) || is_rule != variable.is_some() {
         // its text is the whole batch
         return Err(parser.wrong());
     }
@@ -251,7 +251,7 @@ pub(super) fn alter(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
     }
     let table = names::object_name(parser)?;
     if parser.words(&["lock"]) && parser.any_word(&LOCKED) {
-        return Ok(statement::nothing_changed(parser, line, "PostgreSQL locks rows. Nothing has changed."));
+        return Ok(statements::nothing_changed(parser, line, "PostgreSQL locks rows. Nothing has changed."));
     }
     let action = Box::new(alter_action(parser)?);
     Ok(StatementKind::AlterTable { table, action })

@@ -1,11 +1,11 @@
 //! Insert, update and delete.
 
-use super::names::is_free;
-use super::query::assign_operator;
-use super::Parser;
-use super::{cursor, expression, hints, names, procedure, query, source};
+use super::{cursor, procedure};
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::names::is_free;
+use crate::parser::query::{assign_operator, hints, source};
+use crate::parser::{expression, names, query, Parser};
 use crate::tree::*;
 
 /// A query or change that begins with WITH.
@@ -41,15 +41,6 @@ pub(super) fn with(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
         return Err(Error::new(422, "Common table expression defined but not used.", start));
     }
     query::with_options(parser, query).map(Box::new).map(StatementKind::Select)
-}
-
-pub(super) fn value_or_default(parser: &mut Parser<'_>) -> Result<Expression, Error> {
-    if parser.next_is("default") {
-        let at = parser.position();
-        parser.at += 1;
-        return Ok(Expression::Default(at));
-    }
-    expression::value(parser)
 }
 
 pub(super) fn target(parser: &mut Parser<'_>) -> Result<Target, Error> {
@@ -152,7 +143,7 @@ fn insert_source(parser: &mut Parser<'_>) -> Result<InsertSource, Error> {
     }
     if parser.word("values") {
         let at = parser.position();
-        let rows = parser.list(|parser| parser.in_parentheses(value_or_default))?;
+        let rows = parser.list(|parser| parser.in_parentheses(expression::value_or_default))?;
         if parser.dialect.is_strict && rows.windows(2).any(|rows| rows[0].len() != rows[1].len()) {
             let text = "The number of columns for each row in a table value constructor must be the same.";
             return Err(Error::new(10709, text, at).with_severity(16));
@@ -213,14 +204,19 @@ pub(super) fn update(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<
 
 fn set_item(parser: &mut Parser<'_>) -> Result<SetItem, Error> {
     if !names::next_is_variable(parser) {
-        let column = Some(column_name(parser)?);
+        let column = Some(names::column_name(parser)?);
         let operator = assignment(parser)?;
-        return Ok(SetItem { variable: None, column, operator, value: value_or_default(parser)? });
+        return Ok(SetItem {
+            variable: None,
+            column,
+            operator,
+            value: expression::value_or_default(parser)?,
+        });
     }
     let variable = Some(names::own_variable(parser)?);
     let operator = assignment(parser)?;
     if operator == AssignOperator::Set && assigns_column(parser) {
-        let column = Some(column_name(parser)?);
+        let column = Some(names::column_name(parser)?);
         let operator = assignment(parser)?;
         return Ok(SetItem { variable, column, operator, value: expression::value(parser)? });
     }
@@ -229,18 +225,13 @@ fn set_item(parser: &mut Parser<'_>) -> Result<SetItem, Error> {
 
 /// Whether `column =` comes next.
 fn assigns_column(parser: &Parser<'_>) -> bool {
-    parser.peek().is_some_and(super::names::is_free) && parser.ahead(1).and_then(assign_operator).is_some()
+    parser.peek().is_some_and(names::is_free) && parser.ahead(1).and_then(assign_operator).is_some()
 }
 
 pub(super) fn assignment(parser: &mut Parser<'_>) -> Result<AssignOperator, Error> {
     let operator = parser.peek().and_then(assign_operator).ok_or_else(|| parser.wrong())?;
     parser.at += 1;
     Ok(operator)
-}
-
-pub(super) fn column_name(parser: &mut Parser<'_>) -> Result<ColumnName, Error> {
-    let name = names::object_name(parser)?;
-    Ok(column(name))
 }
 
 pub(super) fn delete(parser: &mut Parser<'_>, with: Vec<CommonTable>) -> Result<StatementKind, Error> {
@@ -354,7 +345,7 @@ fn merge_clause(parser: &mut Parser<'_>) -> Result<MergeClause, Error> {
             None
         } else {
             parser.expect_word("values")?;
-            Some(parser.in_parentheses(value_or_default)?)
+            Some(parser.in_parentheses(expression::value_or_default)?)
         };
         MergeAction::Insert { columns, values }
     } else if parser.word("delete") {
@@ -365,14 +356,4 @@ fn merge_clause(parser: &mut Parser<'_>) -> Result<MergeClause, Error> {
         MergeAction::Update(parser.list(set_item)?)
     };
     Ok(MergeClause { rows, condition, action, at: parser.since(start) })
-}
-
-/// A column from an object's name, whose qualifiers are those of its table.
-fn column(name: ObjectName) -> ColumnName {
-    let ObjectName { database, owner, name: column, at, .. } = name;
-    let table = (!owner.is_empty()).then(|| {
-        let at: Position = at;
-        Box::new(ObjectName { owner: database, name: owner, at, ..ObjectName::default() })
-    });
-    ColumnName { table, column, at }
 }

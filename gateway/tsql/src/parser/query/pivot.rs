@@ -1,9 +1,9 @@
 //! PIVOT and UNPIVOT, which are converted to equivalent queries: an aggregate of CASE for each new column, and a row
 //! for each old one.
 
-use super::Parser;
-use super::{change, function, names, source};
+use super::source;
 use crate::error::Error;
+use crate::parser::{function, names, Parser};
 use crate::tree::*;
 
 /// The internal name of the query in parentheses.
@@ -51,7 +51,7 @@ fn pivot(
         Arguments::Star => return Err(Error::syntax("*", at)),
     };
     parser.expect_word("for")?;
-    let column = change::column_name(parser)?;
+    let column = names::column_name(parser)?;
     parser.expect_word("in")?;
     let values = names::names_in_parentheses(parser)?;
     for used in [&value, &column] {
@@ -91,7 +91,7 @@ fn unpivot(
     parser.expect_word("for")?;
     let name = names::name(parser)?;
     parser.expect_word("in")?;
-    let taken = parser.in_parentheses(change::column_name)?;
+    let taken = parser.in_parentheses(names::column_name)?;
     let mut rows = Vec::with_capacity(taken.len());
     for column in &taken {
         demand(columns, &column.column, column.at)?;

@@ -1,8 +1,8 @@
 //! OPTION of a query.
 
-use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::Parser;
 use crate::tree::Position;
 
 /// Hints of OPTION that only affect the plan, and whether a number follows.
@@ -30,7 +30,7 @@ const PLAN_HINTS: [(&str, bool); 19] = [
 
 /// `option (hint, …)`: planning hints are ignored, as PostgreSQL plans. A hint that would change the result is
 /// refused, except maxrecursion, whose number is returned.
-pub(super) fn plan_hints(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> {
+pub(in crate::parser) fn plan_hints(parser: &mut Parser<'_>) -> Result<Option<u16>, Error> {
     let mut max_recursion = None;
     if !parser.word("option") {
         return Ok(max_recursion);

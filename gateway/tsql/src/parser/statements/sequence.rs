@@ -1,9 +1,9 @@
 //! Sequences.
 
-use super::Parser;
-use super::{names, procedure};
+use super::procedure;
 use crate::error::Error;
-use crate::tree::{Expression, Literal, LiteralValue, ObjectName, Sequence, StatementKind, TokenNumber};
+use crate::parser::{names, Parser};
+use crate::tree::{Sequence, StatementKind};
 
 /// The rest after `create sequence` and `alter sequence`.
 pub(super) fn sequence(parser: &mut Parser<'_>, creates: bool) -> Result<StatementKind, Error> {
@@ -49,22 +49,4 @@ fn sequence_option(parser: &mut Parser<'_>, sequence: &mut Sequence) -> Result<b
         }
     }
     Ok(true)
-}
-
-/// `next value for name`, as a call of a function of this name with database, owner and name.
-pub(super) fn next_value(parser: &mut Parser<'_>) -> Result<Expression, Error> {
-    let at = parser.position();
-    parser.at += 3;
-    let sequence = names::object_name(parser)?;
-    if parser.next_is("over") {
-        return Err(Error::refused("next value for … over", "rows are numbered as they come", at));
-    }
-    let ObjectName { database, owner, name, at: index, .. } = sequence;
-    let part = |text: String| {
-        let value = LiteralValue::Text { text, national: false };
-        Expression::Literal(Literal { value, number: TokenNumber(u32::MAX), at: index })
-    };
-    let parts = [database, owner, name].map(part).into();
-    let name = ObjectName { name: String::from("next value for"), at, ..ObjectName::default() };
-    Ok(Expression::Function(Box::new(super::function::plain_call(name, parts))))
 }

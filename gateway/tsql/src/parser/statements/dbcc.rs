@@ -1,9 +1,8 @@
 //! DBCC, of which only CHECKIDENT is supported.
 
-use super::names;
-use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
+use crate::parser::{names, Parser};
 use crate::tree::{CheckIdentity, Reseed, StatementKind};
 
 pub(super) fn dbcc(parser: &mut Parser<'_>) -> Result<StatementKind, Error> {
