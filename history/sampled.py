@@ -54,6 +54,7 @@ def read(
     """The samples from `start` on and before `end`, oldest first, at most `limit`: no batch is empty. Raises
     ReadError; ringlog.history.archive.folder.Damaged for a cold week's file."""
     left = limit
+    is_paged = location.type.is_fixed  # the first part
     with transaction(connection):
         for part in _pieces(connection, location, start, end):
             for batch in part:
@@ -61,10 +62,11 @@ def read(
                     yield batch if left is None else batch.slice(0, left)
                 left = left and max(0, left - batch.num_rows)
                 # a stream is read to its end: a cancellation could hit the connection's next query
-                if left == 0 and location.type.is_fixed:
+                if left == 0 and is_paged:
                     return
             if left == 0:
                 return
+            is_paged = False
 
 
 def _pieces(

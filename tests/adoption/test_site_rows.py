@@ -57,7 +57,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def constraints_are_in_force(new: RunningServer) -> None:
-    # the tables' constraints are in force here too, and defaults are unchanged
+    """Those of the old tables, and their defaults."""
     execute(new, "insert suppliers default values")
     execute(new, "insert [Order] ([key], flag) values (3, 0)")
     asked = (

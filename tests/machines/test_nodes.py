@@ -27,7 +27,6 @@ COUNTING = Path(__file__).parents[1] / "harness" / "counting.py"
 
 def signals_are_found_by_name(cursor: pymssql.Cursor) -> None:
     """In the registry of the first server."""
-    # by the names of signals in the first server's registry
     cursor.callproc("find_signals", ("%",))
     assert [row[:3] for row in cursor.fetchall()] == [(table, table, "count") for table in sorted(WHERE)]
     bounds = (NOON.replace(tzinfo=None), NOON.replace(tzinfo=None) + timedelta(minutes=1))
