@@ -122,7 +122,7 @@ Sample = tuple[int, float, int]
 
 
 def heard_by(programs: Programs) -> dict[str, set[Sample]]:
-    """What the other client has received; its last line may not be whole yet."""
+    """The samples that the other client has written so far, without a last line that is incomplete."""
     found: dict[str, set[Sample]] = {}
     for line in (programs.folder / "heard").read_text().splitlines(keepends=True):
         if line.startswith("[") and line.endswith("\n"):

@@ -1,4 +1,4 @@
-//! A client's login: PRELOGIN, the records of both dialects and what they contain, and encrypted passwords.
+//! How a client logs in: PRELOGIN, the login records of TDS 5.0 and 7.x, and encrypted passwords.
 
 pub mod login5;
 pub mod login7;

@@ -1,5 +1,5 @@
-//! The state of the binding of a statement or expression: its variables, the sources that its columns may come from,
-//! and what is known of these columns and of those of its result.
+//! What the binder of a statement or expression knows: its variables, the sources of its columns, and the types of
+//! these columns and of the columns of its result.
 
 pub(super) mod bound;
 pub(super) mod changed_rows;
