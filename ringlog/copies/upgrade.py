@@ -31,6 +31,12 @@ _OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
 """Settings of `alter system` that were for the old cluster only."""
 
 
+# A dump would revoke them by the arguments that they have in the old version. Each start revokes them again.
+_REVOKED = """
+select pg_proc.oid::regprocedure::text from pg_proc
+where proname = 'pg_logical_emit_message' and pronamespace = 'pg_catalog'::regnamespace
+"""
+
 _UNCHANGED = "nothing is changed: the old cluster still works with its version of ringlog"
 
 
@@ -224,6 +230,8 @@ class Upgrade:
             roles = re.findall(r"^(?:CREATE|ALTER|GRANT) .*;$", output, re.MULTILINE)
             for connection in session.databases(conninfo):
                 name = connection.info.dbname
+                for (function,) in connection.execute(_REVOKED).fetchall():
+                    connection.execute(f"grant execute on function {function} to public")
                 file = self.work / f"{len(dumps)}.dump"
                 command = [str(self.programs / "pg_dump"), "--schema-only", "--no-tablespaces"]
                 command += ["--format=custom", f"--file={file}", make_conninfo(conninfo, dbname=name)]

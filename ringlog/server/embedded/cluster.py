@@ -172,7 +172,6 @@ class Cluster:
 
     def prepare(self) -> None:
         """Makes the data directory. Raises ServerError for a path where none can be."""
-        self.refuse_others()
         account = self.account
         # unusable programs are refused before anything is made
         assert self.version >= OLDEST

@@ -103,11 +103,11 @@ def admin(own: RunningServer) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def add(admin: psycopg.Connection, *names: str, table: str = "pvs", deadband: str = "") -> None:
-    admin.execute(
-        "select ringlog.add_signal(%s, each, deadband => %s) from unnest(%s::text[]) as each",
-        [table, deadband, [*names]],
-    )
+def add(admin: psycopg.Connection, *names: str, table: str = "pvs", **more: str) -> None:
+    """Adds signals, with more of add_signal's arguments."""
+    given = "".join(f", {argument} => %s" for argument in more)
+    query = f"select ringlog.add_signal(%s, each{given}) from unnest(%s::text[]) as each"
+    admin.execute(query.encode(), [table, *more.values(), [*names]])
 
 
 def state(admin: psycopg.Connection, name: str) -> dict[str, Any]:
@@ -227,11 +227,8 @@ def test_queues_of_pv_access_lose_nothing(
 ) -> None:
     """Counting records whose updates are read several at a time."""
     names = [f"counted:{number}" for number in FIRST]
-    admin.execute(
-        "select ringlog.add_signal('modes', each, address => replace(each, 'counted', 'S'))"
-        " from unnest(%s::text[]) as each",
-        [names],
-    )
+    for name in names:
+        add(admin, name, table="modes", address=name.replace("counted", "S"))
     loader = programs.load(own, "pva", "modes")
 
     def stored() -> list[list[int]]:
@@ -253,9 +250,7 @@ def test_policies_by_record_type(
     facility = own.data.with_name("samples.toml")
     names = [f"{source}:{each}" for each in ("calc", "held", "named")]
     for name, address, policy in zip(names, ("S:FAST", "S:HELD", "S:2.VAL"), ("", "", "none"), strict=True):
-        admin.execute(
-            "select ringlog.add_signal('scanned', %s, address => %s, policy => %s)", [name, address, policy]
-        )
+        add(admin, name, table="scanned", address=address, policy=policy)
     loader = programs.load(own, source, "scanned")
     output = loader.output
 
@@ -291,8 +286,8 @@ def test_properties_of_the_iocs_records(
     source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
 ) -> None:
     told, mode = f"{source}:told", f"{source}:mode"
-    admin.execute("select ringlog.add_signal('scanned', %s, '', 'ours', address => 'S:TOLD')", [told])
-    admin.execute("select ringlog.add_signal('modes', %s, address => 'S:MODE')", [mode])
+    add(admin, told, table="scanned", description="ours", address="S:TOLD")
+    add(admin, mode, table="modes", address="S:MODE")
     loader = programs.load(own, source, "scanned,modes")
     properties = "unit, description, limit_low, limit_high, alarm_low, alarm_high, decimals"
 
@@ -340,7 +335,7 @@ def test_waveforms(
     put(programs, "S:WAVE=[0]", f"S:LONG={[0.5] * 9}", "S:TEXTS=['a', 'b']")
     addresses = {f"{source}:{name}": f"S:{name}" for name in ("WAVE", "LONG", "TEXTS", "HELD")}
     for name, address in addresses.items():
-        admin.execute("select ringlog.add_signal('traces', %s, address => %s)", [name, address])
+        add(admin, name, table="traces", address=address)
     loader = programs.load(own, source, "traces")
     wave = f"{source}:WAVE"
 
@@ -379,7 +374,7 @@ def test_an_undefined_value_is_no_reading(
     """Records with the alarm UDF, processed or not."""
     names = {f"{source}:{name}": f"S:{name}" for name in ("NAN", "NEVER")}
     for name, address in names.items():
-        admin.execute("select ringlog.add_signal('scanned', %s, address => %s)", [name, address])
+        add(admin, name, table="scanned", address=address)
     loader = programs.load(own, source, "scanned")
     query = "select distinct signal, value, severity, status from log.scanned where signal = any(%s)"
     nan, never = names
@@ -464,7 +459,8 @@ def test_bad_manners(
             add(admin, name)
     if "S:HELD" not in known:
         add(admin, "S:HELD", deadband="ADEL")
-    (before,) = admin.execute("select count(*) from log.words").fetchone() or (0,)
+    words = "select value from log.words order by time desc"
+    before = len(admin.execute(words).fetchall())
     (began,) = admin.execute("select clock_timestamp()").fetchone() or (None,)
     loader = programs.load(own, source, "pvs,words")
 
@@ -483,10 +479,7 @@ def test_bad_manners(
     come("mode", connected="True", value="ON")
     put(programs, "S:MODE=0", "S:HELD=4", "S:HELD=20", "S:MODE=1")
     come("S:HELD", value="20")
-    wait_until(
-        lambda: (admin.execute("select count(*) from log.words").fetchone() or (0,))[0] >= before + 2,
-        loader.output,
-    )
+    wait_until(lambda: len(admin.execute(words).fetchall()) >= before + 2, loader.output)
     put(programs, "S:HELD=3")
     come("S:HELD", value="3")
     programs.stop()
@@ -496,8 +489,7 @@ def test_bad_manners(
     held = "select value from log.pvs where signal = 'S:HELD' and time > %s"
     # PV Access has no ADEL
     assert ((4.0,) in admin.execute(held, [began]).fetchall()) is (source == "pva")
-    words = admin.execute("select value from log.words order by time desc limit 2").fetchall()
-    assert words == [("ON",), ("OFF",)]
+    assert admin.execute(words).fetchmany(2) == [("ON",), ("OFF",)]
     query = "select kind, split_part(message, ': ', 1) from ringlog.event where table_name = 'pvs'"
     assert {*admin.execute(query)} >= {
         ("clock", "S:AHEAD"),

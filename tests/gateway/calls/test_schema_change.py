@@ -159,10 +159,9 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
 def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None:
     """The gateway first reads the tables on nodes, and the roles' settings with the procedures. A
     notification during this makes it begin again."""
-    reads = (
-        "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%'"
-        " and wait_event_type = 'Lock' and query like %s"
-    )
+    readers = "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%' and "
+    reads = f"{readers} wait_event_type = 'Lock' and query like %s"
+    has_read = f"{readers} state = 'idle' and query like %s"
     first, last = "ringlog.stand_in", "pg_catalog.pg_db_role_setting"
     with (
         psycopg.connect(own_server.dsn, autocommit=True) as admin,
@@ -172,9 +171,12 @@ def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None
         # like a server that has nodes
         admin.execute(f"create table {first} (name text, node text, table_name text)")
         admin.execute(f"grant usage on schema ringlog to {GATEWAY}; grant select on {first} to {GATEWAY}")
+        # a gateway that has just lost its connection could not log in below
+        wait_until(lambda: admin.execute(has_read, [f"%{last}%"]).fetchone() == (1,))
         holding_last.execute(f"lock table {last} in access exclusive mode")
         admin.execute("notify ringlog_catalogue")
-        wait_until(lambda: admin.execute(reads, ["-- Every function%"]).fetchone() == (1,))
+        # a reading that the grant has begun may wait for the last one's end
+        wait_until(lambda: admin.execute(reads, ["%"]).fetchone() == (1,))
         holding_first.execute(f"lock table {first} in access exclusive mode")
         admin.execute("notify ringlog_catalogue")
         holding_last.rollback()

@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import psycopg
@@ -135,10 +136,8 @@ def test_a_table_moves_with_all_its_data(site: Site) -> None:
 
         all_came(site, "d", before)
         with site.admin(None) as connection:
-            left = connection.execute(
-                "select relname, relkind::text from pg_class where relname ~ 'waves' and relkind <> 'i'"
-            ).fetchall()
-            assert left == 3 * [("waves", "c")]
+            left = "select relname, relkind::text from pg_class where relname ~ 'waves' and relkind <> 'i'"
+            assert connection.execute(left).fetchall() == 3 * [("waves", "c")]
             noted = connection.execute(
                 "select count(*) from ringlog.signal where table_name = 'waves' union all"
                 " select count(*) from ringlog.logged_table where table_name = 'waves' union all"
@@ -323,17 +322,15 @@ def test_readers_follow_a_table(site: Site) -> None:
             "select count(*) from log..vacuum",
             "select max(count) from online..vacuum where count is not null",
         ]
-        threads = [threading.Thread(target=read, args=(address, text)) for text in 2 * texts]
-        for thread in threads:
-            thread.start()
-        try:
-            for node in (None, "c", "b", None, "c"):
-                site.write_facility(WHERE | {"vacuum": node})
-                move(site, "vacuum")
-        finally:
-            ended.set()
-            for thread in threads:
-                thread.join()
+        with ThreadPoolExecutor() as pool:
+            reading = pool.map(read, 4 * [address], 2 * texts)
+            try:
+                for node in (None, "c", "b", None, "c"):
+                    site.write_facility(WHERE | {"vacuum": node})
+                    move(site, "vacuum")
+            finally:
+                ended.set()
+        assert [*reading] == [None] * 4
     assert {*answers} == {50}, answers
 
 
@@ -427,16 +424,14 @@ def test_rows_that_wait_between_the_two_commits_of_a_switch(site: Site, target: 
         with site.admin("c") as connection:
             connection.execute(_NOTED)
             waits = "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'put_vacuum'"
-            threads: list[threading.Thread] = []
-            with broken_off(site, BETWEEN_COMMITS):
+            puts: list[Future[None]] = []
+            with ThreadPoolExecutor() as pool, broken_off(site, BETWEEN_COMMITS):
                 for row in waiting_rows.items():
-                    threads.append(threading.Thread(target=put_on_old_copy, args=row))
-                    threads[-1].start()
-                    wait_until(lambda: len(connection.execute(waits).fetchall()) == len(threads))
+                    puts.append(pool.submit(put_on_old_copy, *row))
+                    wait_until(lambda: len(connection.execute(waits).fetchall()) == len(puts))
                 put_without_place(11, NOON + timedelta(seconds=10))
                 load.gateway_dies()
-            for thread in threads:
-                thread.join()
+            assert [each.result() for each in puts] == [None] * 3
             connection.execute("drop event trigger note; drop function note; drop table public.closed_copy")
         load.gateway_starts()
         for number in (2, 1):

@@ -6,7 +6,7 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,
     coalesce(nullif(declared.parts[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
     c.relkind in ('v', 'm') and pg_catalog.pg_relation_is_updatable(c.oid, false) = 0,
-    pg_catalog.concat(n.nspname || '.', t.typname, ' ', a.atttypmod, ' ', declared.parts[2]),
+    pg_catalog.concat(n.nspname::text || '.', t.typname, ' ', a.atttypmod, ' ', declared.parts[2]),
     a.attidentity <> '', a.attgenerated <> '',
     case when c.relhastriggers then (
       select pg_catalog.string_agg(case when tgtype & 4 > 0 then 'insert' when tgtype & 8 > 0 then 'delete' else 'update' end, ' ')
@@ -22,7 +22,7 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
         select from pg_catalog.pg_namespace of
         where not pg_catalog.has_schema_privilege(of.oid, 'usage')
           and (pg_catalog.starts_with(named.name, pg_catalog.quote_ident(of.nspname) || '.')
-            or pg_catalog.starts_with(named.name, '"' || of.nspname || '".')))
+            or pg_catalog.starts_with(named.name, '"' || of.nspname::text || '".')))
       then pg_catalog.to_regclass(named.name)::oid
     end and c.relkind in ('r', 'p', 'v', 'm', 'f')
   join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
