@@ -32,14 +32,16 @@ def holder(data: Path) -> int | None:
 
 @contextmanager
 def halted_command(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], None]]]:
-    """A `ringlog verify` that has started PostgreSQL on a stopped data directory and waits for another
-    command that uses it; and a function that ends the other command."""
-    with ExitStack() as other:
+    """A `ringlog verify` that has started PostgreSQL on a stopped data directory, has done its work and waits
+    for another command that uses it; and a function that ends the other command."""
+    log = data.with_name("verify.log")
+    with ExitStack() as other, log.open("w") as output:
         other.enter_context(joined(data, account_for(data)))
         words = [RINGLOG, "verify", "--data", data]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=output) as command:
             try:
-                wait_until(lambda: holder(data) == command.pid)
+                wait_until(lambda: "another command uses this PostgreSQL: waiting" in log.read_text())
+                assert holder(data) == command.pid
                 yield command, other.close
             finally:
                 other.close()
@@ -54,7 +56,6 @@ def stopped(data: Path) -> Path:
 
 
 def test_a_command_gives_way_to_a_server(stopped: Path) -> None:
-    """The command has done its work, and waits for another one that uses its PostgreSQL."""
     with halted_command(stopped) as (command, let_go_on), serving(stopped) as server:
         assert command.poll() is None
         assert holder(stopped) == server.process.pid
