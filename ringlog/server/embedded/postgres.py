@@ -74,11 +74,7 @@ class Postgres(Cluster):
             self.refuse_others()
             if not self.exists:
                 self.make()
-            if leftover := self.postmaster():
-                log.info(
-                    "stopping the PostgreSQL that an earlier process left running (process %d)", leftover.pid
-                )
-                stop_server(leftover)
+            self._stop_leftover()
             process = self._start_at(memory, port, tables, stop)
             try:
                 self.remember_programs()
@@ -182,6 +178,13 @@ class Postgres(Cluster):
             return f"{other} serves {self.data} already: stop it first, or choose another --data"
         return f"{other} has {self.data} locked until it ends"
 
+    def _stop_leftover(self) -> None:
+        if leftover := self.postmaster():
+            log.info(
+                "stopping the PostgreSQL that an earlier process left running (process %d)", leftover.pid
+            )
+            stop_server(leftover)
+
     def _start_at(
         self, memory: int, port: int | None, tables: int, stop: threading.Event
     ) -> subprocess.Popen[bytes]:
@@ -229,10 +232,13 @@ class Postgres(Cluster):
                 process.send_signal(signal.SIGHUP)
                 return process
             except ServerError as error:
-                # after kill -9 of the server its children live on for a moment, and must end first
-                if "still in use" not in str(error) or time.monotonic() > deadline:
+                # after kill -9 of the server its children live on for a moment, and must end first; a server
+                # that a killed process had just started may appear now
+                is_ending = re.search(r"still in use|postmaster\.pid. already exists", str(error))
+                if is_ending is None or time.monotonic() > deadline:
                     raise
                 time.sleep(0.5)
+                self._stop_leftover()
             except BaseException:
                 _stop_child(process)
                 raise

@@ -188,7 +188,7 @@ def test_a_signal_that_has_been_on_two_servers_is_read_from_both(site: Site) -> 
         (newest,) = answered(reader, "/api/v1/at", signal="pressure")["signals"]
         assert newest["samples"][0][1] == 32
         # rows 21 to 25 of vacuum have no reading of it, nor have 11 to 15 of magnets
-        for seconds, values in (31.5, [31]), (30.5, []):
+        for seconds, values in (31.5, [31]), (30.5, [None]), (-30, []):
             when = (NOON + timedelta(seconds=seconds)).isoformat()
             (newest,) = answered(reader, "/api/v1/at", signal="pressure", time=when)["signals"]
             assert [value for _, value in newest["samples"]] == values
