@@ -48,7 +48,7 @@ def test_the_document_is_made_of_the_kept_results() -> None:
 def test_the_kept_results_are_what_an_experiment_writes(tmp_path: Path) -> None:
     for results in read_results(KEPT, SPRING8):
         results.write(tmp_path)
-    for file in KEPT.glob("*.json"):
+    for file in {*KEPT.glob("*.json")} - {KEPT / measurements.RUNS}:
         if file.stem not in SPRING8:
             read_outcome(file).write(tmp_path)
         assert file.read_text() == (tmp_path / file.name).read_text()
