@@ -159,7 +159,7 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
 def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None:
     """The gateway first reads the tables on nodes, and the roles' settings with the procedures. A
     notification during this makes it begin again."""
-    readers = "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%' and "
+    readers = "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%' and"
     reads = f"{readers} wait_event_type = 'Lock' and query like %s"
     has_read = f"{readers} state = 'idle' and query like %s"
     first, last = "ringlog.stand_in", "pg_catalog.pg_db_role_setting"

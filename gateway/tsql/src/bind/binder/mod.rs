@@ -1,5 +1,5 @@
-//! What the binder of a statement or expression knows: its variables, the sources of its columns, and the types of
-//! these columns and of the columns of its result.
+//! The binder of a statement or expression. It keeps the variables, the sources of columns, and the types of these
+//! columns and of the result's.
 
 pub(super) mod bound;
 pub(super) mod changed_rows;
