@@ -26,6 +26,7 @@ from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
 from ringlog_lab.measurements import KEPT
 from ringlog_lab.native_load import CONTENDERS, Measurement
 from ringlog_lab.published import page
+from ringlog_lab.soak.cpu import Spent
 from ringlog_lab.soak.drift import Verdict
 from ringlog_lab.soak.inside import Inside, Statement, tables_of
 from ringlog_lab.soak.plan import DAY, Run, foreseen, mondays, planned, row_time, with_weeks
@@ -348,19 +349,30 @@ INSIDE = Inside(
     backends=[("ringlog group commit", 3_000_000), ("checkpointer", 1_000_000)],
     plans=2_500_000,
     contexts=40_000_000,
+    cpu=Spent(1.0, {"PostgreSQL: walwriter 7": 0.1, "gateway: ringlog-calls 12": 0.2}),
 )
 
 
 def test_postgresqls_own_figures_are_those_of_a_row_and_a_half_day() -> None:
     slower = [replace(one, seconds=one.seconds * 1.5) for one in INSIDE.statements]
-    later = replace(INSIDE, seconds=DAY, rows=3000, put=0.3, statements=slower, wal=240_000)
-    own, statements = tables_of([INSIDE, later], DAY)
+    parts = {
+        "PostgreSQL: walwriter 7": 0.2,
+        "PostgreSQL: ringlog serve 20261201T035211Z 9": 0.3,
+        "gateway: ringlog-calls 12": 0.6,
+        "gateway: ringlog-calls 13": 0.2,
+    }
+    spent = Spent(3.0, parts)
+    later = replace(INSIDE, seconds=DAY, rows=3000, put=0.3, statements=slower, wal=240_000, cpu=spent)
+    own, cpu, statements = tables_of([INSIDE, later], DAY)
     assert own.rows[0] == [
         *("0.50", "90.0", "25.0", "9", "0.1", "80", "0.01", "1,200", "7 / 9", "58 of 1, 2 of 2", "5,000"),
         *("150.0", "2.50", "40.0", "4.0 / 3.0"),
     ]
     # of the 2,000 rows of the second half day
     assert own.rows[1][:6] == ["1.00", "150.0", "9.1", "4.5", "0.05", "120"]
+    kinds = ["gateway: ringlog-calls", "PostgreSQL: ringlog serve", "PostgreSQL: walwriter"]
+    assert [*cpu.headings] == ["until day", "all", *kinds, "others"]
+    assert cpu.rows == [["1.00", "1000.0", "300.0", "150.0", "50.0", "500.0"]]
     assert statements.rows[0][:4] == ["select put_… ($1)", "1,000", "90.0", "135.0"]
     assert statements.rows[1][:4] == ["inside: update online.… set", "1,000", "50.0", "75.0"]
     # a new start counts its rows from the beginning of the record

@@ -15,6 +15,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import Server
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.schema.sql_files import sql_file
+from ringlog_lab.soak.cpu import Spent, Stretch, spent, table_of
 from ringlog_lab.stage import memory_of
 
 SETTINGS = """\
@@ -82,6 +83,7 @@ class Inside:
     """of the plans that backends keep"""
     contexts: int
     """all memory that backends have asked for"""
+    cpu: Spent
 
 
 def install(server: Server) -> None:
@@ -119,6 +121,7 @@ def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
         backends=backends,
         plans=plans,
         contexts=contexts,
+        cpu=spent(server, {pid: name for pid, name, _ in processes}),
         **figures,
     )
 
@@ -167,13 +170,16 @@ def _log(administrator: psycopg.Connection) -> tuple[Path, int]:
 
 def tables_of(records: Sequence[Inside], day: float) -> list[TextTable]:
     """The records half day by half day, and the statements that took longest in the last one."""
-    rows = []
+    rows, stretches = [], []
     for before, one in zip([None, *records], records, strict=False):
-        count = max(1, one.rows - (before.rows if before and before.start == one.start else 0))
+        title, count = f"{one.seconds / day:.2f}", max(1, one.rows)
+        if before and before.start == one.start:
+            count = max(1, one.rows - before.rows)
+            stretches.append(Stretch(title, count, before.cpu, one.cpu))
         memory = [size for _, size in one.backends]
         rows.append(
             [
-                f"{one.seconds / day:.2f}",
+                title,
                 f"{1e6 * one.put / count:.1f}",
                 f"{100 * one.other / max(1e-9, one.put + one.other):.1f}",
                 *(f"{each / count:.3g}" for each in (one.hit, one.read, one.wal, one.images)),
@@ -206,7 +212,7 @@ def tables_of(records: Sequence[Inside], day: float) -> list[TextTable]:
         ),
         *("plans, MB", "backends, MB", "private, MB: all / largest"),
     ]
-    tables = [TextTable("PostgreSQL's own figures", headings, rows)]
+    tables = [TextTable("PostgreSQL's own figures", headings, rows), table_of(stretches)]
     # the last half days may have only the rounds at the end
     if loaded := [one for one in records if one.put]:
         first = {(one.text, one.outer): one for one in loaded[0].statements}

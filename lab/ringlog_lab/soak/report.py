@@ -45,6 +45,7 @@ _UNITS = {
     **dict.fromkeys(EACH.values(), ("B", 1.0)),
     SERIES["dead"]: ("rows", 1.0),
     EACH["cpu"]: ("ms", 1e3),
+    SERIES["fixed"]: ("ms", 1e3),
     **dict.fromkeys(
         [EXPECTED[name] for name in ("rows", "archived_rows", "partitions", "relations")], ("", 1.0)
     ),
@@ -68,6 +69,8 @@ _METHOD = [
     "Rao); the change is that over the rest, as a part of the median. Figures of a row are those of half "
     "days, without those in which weeks went into the archive. Memory begins anew with each start: the "
     "longest stretch without one is judged.",
+    "Where the machine's fixed piece of work changes as well, the machine has changed and not the server: it "
+    "shares its cores with others.",
     f"`no deterioration`: the interval has 0 or less in it, and lies below {_PERCENT}. `{Verdict.SMALL}`: it "
     f"lies above 0 and below {_PERCENT}. `gets worse`: it lies above 0 and reaches beyond {_PERCENT}. "
     "Anything else is not decided: a longer run is needed.",
@@ -86,7 +89,8 @@ def outcome(stage: Stage, server: Server, facility: Facility, run: Run) -> Outco
     every = calls_of(run)
     written, looks = recorded.well(every), run.looks()
     found = look_for(server, facility, written)
-    drifts = judged(looks, _latencies(written, looks, run.plan.begin))
+    latencies = _latencies(written, looks, run.plan.begin)
+    drifts = judged(looks, latencies)
     failed = len(every) - len(written)
     calls, end = recorded.calls(written), looks[-1]
     normal, fewer = foreseen(run.plan, facility)
@@ -121,7 +125,7 @@ def outcome(stage: Stage, server: Server, facility: Facility, run: Run) -> Outco
             _verdicts(drifts, _round(run, facility), end.seconds / DAY),
             _expected(server, facility, run, looks, found.past_retention, found.left_out),
             Section("Inside PostgreSQL", (), tables_of(run.insides(), DAY)),
-            _pictures(drifts, looks),
+            _pictures(drifts, looks, latencies),
         ],
         _METHOD,
     )
@@ -293,19 +297,22 @@ def _expected(
     )
 
 
-def _pictures(drifts: Drifts, looks: Sequence[Look]) -> Section:
+def _pictures(drifts: Drifts, looks: Sequence[Look], latencies: Mapping[str, Samples]) -> Section:
     def judged_line(name: str) -> Line:
         scale = _UNITS[name][1]
         return Line(name, [(day, value * scale) for day, value in drifts[name][0]])
 
-    def whole_line(name: str, title: str) -> Line:
+    def line(title: str, samples: Samples) -> Line:
         scale = _UNITS[title][1]
-        return Line(title, [(second / DAY, value * scale) for second, value in series(looks, name)])
+        return Line(title, [(second / DAY, value * scale) for second, value in samples])
+
+    def whole_line(name: str, title: str) -> Line:
+        return line(title, series(looks, name))
 
     memory = [whole_line(name, (MEMORY | EXPECTED)[name]) for name in (*MEMORY, "postgres")]
     sizes = [whole_line(name, SERIES[name]) for name in ("rings", "ring_indexes", "catalogue")]
     rows = [judged_line(title) for name, title in EACH.items() if name != "cpu"]
-    latency = [judged_line(name) for name in ("latency, median", "latency, 99 %")]
+    latency = [line(title, samples) for title, samples in latencies.items()]
     growth = [
         whole_line(name, EXPECTED[name])
         for name in ("logs", "log_indexes", "closed", "summaries", "archived_bytes", "own")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from psycopg.rows import dict_row
 
 from ringlog.loadtest.experiment.server import Server
+from ringlog_lab.soak.cpu import fixed_work
 from ringlog_lab.stage import memory_of
 
 _QUERY = """
@@ -79,6 +80,8 @@ class Look:
     archived_bytes: int
     cpu: float
     """CPU of gateway and PostgreSQL since this start, in seconds"""
+    fixed: float
+    """CPU of a fixed piece of work, in seconds"""
 
 
 def look(server: Server, seconds: float, clock: float, start: int, rows: Callable[[], int]) -> Look:
@@ -99,6 +102,7 @@ def look(server: Server, seconds: float, clock: float, start: int, rows: Callabl
         helpers=round(memory_of(helpers)),
         wal=mark.wal,
         cpu=mark.postgres + mark.gateway,
+        fixed=fixed_work(),
         **{name: int(value) for name, value in figures.items()},
     )
 
@@ -114,6 +118,7 @@ SERIES = {
     "ring_indexes": "size of the rings' indexes",
     "dead": "dead rows",
     "catalogue": "PostgreSQL's catalogue",
+    "fixed": "the machine: CPU of a fixed piece of work",
 }
 """Figures that should stay as they are."""
 EACH = {

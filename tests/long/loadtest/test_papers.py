@@ -272,10 +272,12 @@ def test_days_of_load_go_on_after_kills(tmp_path: Path) -> None:
     assert found is not None
     assert found[1] == found[2]
     # of half days of this run, which has 28, and once more after the kills
-    (own, statements) = next(one.tables for one in outcome.sections if one.heading == "Inside PostgreSQL")
+    own, cpu, statements = next(one.tables for one in outcome.sections if one.heading == "Inside PostgreSQL")
     assert len(own.rows) >= 28
     # a server that was killed has forgotten its figures, and writers run ahead of a record
     assert sum(float(row[1]) > 0 for row in own.rows) >= 14
+    assert "gateway: ringlog-calls" in cpu.headings
+    assert all(float(row[1]) == pytest.approx(sum(map(float, row[2:])), abs=1) for row in cpu.rows)
     assert any(row[0].startswith("inside: ") for row in statements.rows)
     verdicts = {row[0]: row[-2] for row in outcome.sections[0].tables[0].rows}
     assert verdicts["memory of the gateway"] != "gets worse"
