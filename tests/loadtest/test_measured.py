@@ -26,7 +26,6 @@ from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
 from ringlog_lab.measurements import KEPT
 from ringlog_lab.native_load import CONTENDERS, Measurement
 from ringlog_lab.published import page
-from ringlog_lab.soak.cpu import Spent
 from ringlog_lab.soak.drift import Verdict
 from ringlog_lab.soak.inside import Inside, Statement, tables_of
 from ringlog_lab.soak.plan import DAY, Run, foreseen, mondays, planned, row_time, with_weeks
@@ -349,7 +348,8 @@ INSIDE = Inside(
     backends=[("ringlog group commit", 3_000_000), ("checkpointer", 1_000_000)],
     plans=2_500_000,
     contexts=40_000_000,
-    cpu=Spent(1.0, {"PostgreSQL: walwriter 7": 0.1, "gateway: ringlog-calls 12": 0.2}),
+    cpu=1.0,
+    cpu_of_parts={"PostgreSQL: walwriter 7": 0.1, "gateway: ringlog-calls 12": 0.2},
 )
 
 
@@ -361,8 +361,8 @@ def test_postgresqls_own_figures_are_those_of_a_row_and_a_half_day() -> None:
         "gateway: ringlog-calls 12": 0.6,
         "gateway: ringlog-calls 13": 0.2,
     }
-    spent = Spent(3.0, parts)
-    later = replace(INSIDE, seconds=DAY, rows=3000, put=0.3, statements=slower, wal=240_000, cpu=spent)
+    later = replace(INSIDE, seconds=DAY, rows=3000, put=0.3, statements=slower, wal=240_000)
+    later = replace(later, cpu=3.0, cpu_of_parts=parts)
     own, cpu, statements = tables_of([INSIDE, later], DAY)
     assert own.rows[0] == [
         *("0.50", "90.0", "25.0", "9", "0.1", "80", "0.01", "1,200", "7 / 9", "58 of 1, 2 of 2", "5,000"),

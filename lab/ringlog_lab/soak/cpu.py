@@ -8,55 +8,50 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 from pathlib import Path
 
-from ringlog.loadtest.experiment.server import Server
+import psutil
+
+from ringlog.loadtest.experiment.server import Server, process_cpu
 from ringlog.loadtest.experiment.text_table import TextTable
 
 _SHOWN = 9
 """Kinds of threads and processes in the report; the rest is `others`."""
 _STEPS = 300_000
-
-
-@dataclass(frozen=True)
-class Spent:
-    """CPU in seconds, since the server was started."""
-
-    total: float
-    """of ringlog serve and PostgreSQL, with threads and processes that have ended"""
-    parts: dict[str, float]
-    """of each that is there, by its name and number"""
+"""of the fixed piece of work: some 20 ms"""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The part of a run between two records."""
+    """The part of a run between two records. CPU in seconds."""
 
     title: str
     rows: int
-    begin: Spent
-    end: Spent
-
-    def kinds(self) -> dict[str, float]:
-        """Seconds by name, without the numbers of processes and the times of starts."""
-        found: dict[str, float] = defaultdict(float)
-        for part, seconds in self.end.parts.items():
-            kind = " ".join(takewhile(lambda word: not word[0].isdigit(), part.split()))
-            found[kind] += seconds - self.begin.parts.get(part, 0.0)
-        return found
+    total: float
+    kinds: Mapping[str, float]
 
 
-def spent(server: Server, backends: Mapping[int, str]) -> Spent:
-    """`backends`: the names of PostgreSQL's processes, by their numbers."""
-    mark = server.mark()
-    threads = Path(f"/proc/{server.gateway.pid}/task").iterdir()
-    tasks = [("PostgreSQL", Path(f"/proc/{pid}"), name) for pid, name in backends.items()]
-    tasks += [("gateway", thread, "") for thread in threads]
-    parts = {}
-    for process, task, name in tasks:
+def cpu_of_parts(server: Server, backends: Mapping[int, str]) -> dict[str, float]:
+    """CPU in seconds of each thread of the gateway's process and each process of PostgreSQL, by its name and
+    number. `backends`: the names of those of PostgreSQL, by their numbers."""
+    seconds = {}
+    for pid, name in backends.items():
         # it may have ended since
-        with suppress(OSError):
-            name = name or (task / "comm").read_text().strip()
-            parts[f"{process}: {name} {task.name}"] = int((task / "schedstat").read_text().split()[0]) / 1e9
-    return Spent(mark.postgres + mark.gateway, parts)
+        with suppress(psutil.NoSuchProcess):
+            seconds[f"PostgreSQL: {name} {pid}"] = process_cpu(psutil.Process(pid))
+    for thread in server.gateway.threads():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            name = Path(f"/proc/{server.gateway.pid}/task/{thread.id}/comm").read_text().strip()
+            seconds[f"gateway: {name} {thread.id}"] = thread.user_time + thread.system_time
+    return seconds
+
+
+def by_kind(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
+    """What was spent between two answers of `cpu_of_parts`, by names without the numbers of processes and the
+    times of starts."""
+    seconds: dict[str, float] = defaultdict(float)
+    for part, until_end in end.items():
+        kind = " ".join(takewhile(lambda word: not word[0].isdigit(), part.split()))
+        seconds[kind] += until_end - begin.get(part, 0.0)
+    return dict(seconds)
 
 
 def fixed_work() -> float:
@@ -67,12 +62,11 @@ def fixed_work() -> float:
 
 
 def table_of(stretches: Sequence[Stretch]) -> TextTable:
-    found = [each.kinds() for each in stretches]
-    sums = {kind: sum(each[kind] for each in found) for kind in {*chain.from_iterable(found)}}
-    shown = sorted(sums, key=lambda kind: -sums[kind])[:_SHOWN]
+    kinds = {*chain.from_iterable(each.kinds for each in stretches)}
+    shown = sorted(kinds, key=lambda kind: -sum(each.kinds.get(kind, 0.0) for each in stretches))[:_SHOWN]
     rows = []
-    for each, kinds in zip(stretches, found, strict=True):
-        total, parts = each.end.total - each.begin.total, [kinds[kind] for kind in shown]
-        cells = [f"{1e6 * seconds / each.rows:.1f}" for seconds in (total, *parts, total - sum(parts))]
-        rows.append([each.title, *cells])
+    for each in stretches:
+        parts = [each.kinds.get(kind, 0.0) for kind in shown]
+        cells = [each.total, *parts, each.total - sum(parts)]
+        rows.append([each.title, *(f"{1e6 * seconds / each.rows:.1f}" for seconds in cells)])
     return TextTable("CPU of the server, µs a row", ["until day", "all", *shown, "others"], rows)

@@ -15,7 +15,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import Server
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.schema.sql_files import sql_file
-from ringlog_lab.soak.cpu import Spent, Stretch, spent, table_of
+from ringlog_lab.soak.cpu import Stretch, by_kind, cpu_of_parts, table_of
+from ringlog_lab.soak.watch import Look
 from ringlog_lab.stage import memory_of
 
 SETTINGS = """\
@@ -83,7 +84,10 @@ class Inside:
     """of the plans that backends keep"""
     contexts: int
     """all memory that backends have asked for"""
-    cpu: Spent
+    cpu: float
+    """of gateway and PostgreSQL since this start, in seconds"""
+    cpu_of_parts: dict[str, float]
+    """those of them that are there"""
 
 
 def install(server: Server) -> None:
@@ -91,8 +95,8 @@ def install(server: Server) -> None:
     server.administrator.execute("select soak.pg_stat_statements_reset()")
 
 
-def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
-    """The figures since the last call. Raises LoadTestError if PostgreSQL does not say them."""
+def inside(server: Server, seen: Look) -> Inside:
+    """The figures from the last call to this look. Raises LoadTestError if PostgreSQL does not say them."""
     administrator = server.administrator
     with administrator.cursor(row_factory=dict_row) as cursor:
         statements = cursor.execute(sql_file(__file__, "inside_statements")).fetchall()
@@ -105,6 +109,7 @@ def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
         "select pid, coalesce(nullif(application_name, ''), backend_type), backend_type = 'client backend'"
         " from pg_stat_activity where pid <> pg_backend_pid() order by 2, 1"
     ).fetchall()
+    parts = cpu_of_parts(server, {pid: name for pid, name, _ in processes})
     plans, contexts = _contexts(administrator, [pid for pid, _, is_client in processes if is_client])
     backends = []
     for pid, name, _ in processes:
@@ -112,16 +117,17 @@ def inside(server: Server, seconds: float, start: int, rows: int) -> Inside:
         with suppress(psutil.NoSuchProcess):
             backends.append((name, round(memory_of([psutil.Process(pid)], "Pss_Anon"))))
     return Inside(
-        seconds=seconds,
-        start=start,
-        rows=rows,
+        seconds=seen.seconds,
+        start=seen.start,
+        rows=seen.rows,
         statements=[Statement(**one) for one in statements[:_KEPT]],
         put=outer[True],
         other=outer[False],
         backends=backends,
         plans=plans,
         contexts=contexts,
-        cpu=spent(server, {pid: name for pid, name, _ in processes}),
+        cpu=seen.cpu,
+        cpu_of_parts=parts,
         **figures,
     )
 
@@ -172,10 +178,11 @@ def tables_of(records: Sequence[Inside], day: float) -> list[TextTable]:
     """The records half day by half day, and the statements that took longest in the last one."""
     rows, stretches = [], []
     for before, one in zip([None, *records], records, strict=False):
-        title, count = f"{one.seconds / day:.2f}", max(1, one.rows)
-        if before and before.start == one.start:
-            count = max(1, one.rows - before.rows)
-            stretches.append(Stretch(title, count, before.cpu, one.cpu))
+        since = before if before and before.start == one.start else None
+        title, count = f"{one.seconds / day:.2f}", max(1, one.rows - (since.rows if since else 0))
+        if since:
+            kinds = by_kind(since.cpu_of_parts, one.cpu_of_parts)
+            stretches.append(Stretch(title, count, one.cpu - since.cpu, kinds))
         memory = [size for _, size in one.backends]
         rows.append(
             [

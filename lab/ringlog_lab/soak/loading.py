@@ -101,7 +101,7 @@ class Loading:
                 self._clock, last = self._clock + clock.monotonic() - last, clock.monotonic()
                 seen = self.look()
                 if before // plan.half_day != self._now // plan.half_day or self._now == end:
-                    run.add(inside(server, self._now, run.state.starts, seen.rows))
+                    run.add(inside(server, seen))
                 progress(self._now / DAY, f"{plan.moment(self._now):%a %H:%M}, {seen.rows:,} rows")
                 is_midnight = plan.passes_midnight(before, self._now)
                 if is_midnight or under_way.done():

@@ -69,8 +69,8 @@ _METHOD = [
     "Rao); the change is that over the rest, as a part of the median. Figures of a row are those of half "
     "days, without those in which weeks went into the archive. Memory begins anew with each start: the "
     "longest stretch without one is judged.",
-    "Where the machine's fixed piece of work changes as well, the machine has changed and not the server: it "
-    "shares its cores with others.",
+    "Where the machine's fixed piece of work changes as well, the machine has changed: a virtual one shares "
+    "its cores.",
     f"`no deterioration`: the interval has 0 or less in it, and lies below {_PERCENT}. `{Verdict.SMALL}`: it "
     f"lies above 0 and below {_PERCENT}. `gets worse`: it lies above 0 and reaches beyond {_PERCENT}. "
     "Anything else is not decided: a longer run is needed.",
