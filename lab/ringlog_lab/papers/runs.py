@@ -64,7 +64,7 @@ RUNS = (
     Run("turns", "004, fourteen days", "turns", 1, 95, 40, room=30),
     Run("sdalinac", "000 and 001", "sdalinac", 40, 1, 10, room=30),
     Run("half", "002", "half", 57, 1, 40, "--minutes 0.1,0.25,0.5,1 --hours 10", room=30),
-    *_ess(1_000, 20),
+    *_ess(1_000, 3),
     *_ess(10_000, 20),
     # up to 2,000 tables
     *_ess(100_000, 60),
