@@ -16,7 +16,7 @@
 # make matrix writes docs/reference/clients-matrix.md from the tests of all clients
 # make docs   the site of docs/ in build/site, with checked links
 # make figures  docs/reference/figures.md, on a machine that does nothing else (20 minutes)
-# make papers   the papers' experiments that have no result yet, as many as end within PAPERS_MINUTES, on such a machine
+# make papers   the papers' experiments that have no result yet, with the options PAPERS (--minutes 150), on such a machine
 # make lab    installs lab/: benchmarks, experiments of other papers
 # make develop  builds the extension again in seconds, without the release profile's optimisation
 # All set up what they need: a virtual environment in .venv, the build, packages for the tests.
@@ -64,7 +64,7 @@ COMMITTED = $(shell git log -1 --format=%ct)
 # The profile of cargo that is built for tests of the core and of clients, in a third of the time of the released one: it also
 # finds overflows. `make demo`, `make test-long` and wheels have what is released.
 TESTED := develop
-PAPERS_MINUTES ?= 150
+PAPERS ?= --minutes 150
 # The Python tests, shared by as many workers, each with servers of its own: two more than cores, since they wait for programs.
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS)
@@ -224,7 +224,7 @@ figures: $(VENV)/.installed
 
 papers: $(VENV)/.installed
 	$(call install,release,test,--editable './lab[peers]')
-	$(BIN)/ringlog loadtest all --minutes $(PAPERS_MINUTES)
+	$(BIN)/ringlog loadtest all $(PAPERS)
 
 # What is installed counts as new then: `make lint` and `make check` use this build.
 develop:
