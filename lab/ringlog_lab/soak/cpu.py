@@ -45,8 +45,8 @@ def cpu_of_parts(server: Server, backends: Mapping[int, str]) -> dict[str, float
 
 
 def by_kind(begin: Mapping[str, float], end: Mapping[str, float]) -> dict[str, float]:
-    """What was spent between two answers of `cpu_of_parts`, by names without the numbers of processes and the
-    times of starts."""
+    """The CPU in seconds that each kind of thread or process used between two answers of `cpu_of_parts`.
+    Those of a kind have the same name, up to its first word that begins with a digit: a time or a number."""
     seconds: dict[str, float] = defaultdict(float)
     for part, until_end in end.items():
         kind = " ".join(takewhile(lambda word: not word[0].isdigit(), part.split()))
