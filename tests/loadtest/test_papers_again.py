@@ -152,6 +152,21 @@ def test_parts_of_ess_are_joined_and_saturation_is_computed(
     assert "| ess-100000 | 003, table 2 |" in (into / "README.md").read_text()
 
 
+def test_of_hours_as_many_samples_are_kept_as_a_picture_needs(
+    tmp_path: Path, sources: Path, made: list[str]
+) -> None:
+    normal = [run for run in RUNS if run.name == "normal"]
+    one = Session(normal, tmp_path / "papers", Family(None, sources), say=lambda _text: None)
+    assert one.perform(1000)
+    (kept,) = read_results(one.folder / "normal", ("normal",))
+    (run,) = kept.runs
+    samples = [replace(run.samples[0], seconds=float(second)) for second in range(1801)]
+    replace(kept, runs=[replace(run, samples=samples)]).write(one.folder / "normal")
+    assert [*join(one.family, normal, one.folder, tmp_path / "joined")] == ["normal: normal"]
+    (result,) = read_results(tmp_path / "joined", ("normal",))
+    assert [sample.seconds for sample in result.runs[0].samples] == [30.0 * half for half in range(61)]
+
+
 def test_a_change_of_what_is_measured_makes_another_family(
     tmp_path: Path, sources: Path, made: list[str]
 ) -> None:

@@ -11,12 +11,15 @@ from rich.console import Console
 from ringlog.loadtest.experiment.outcome import Outcome, read_outcome, write_json
 from ringlog.loadtest.experiment.progress import Steps
 from ringlog.loadtest.spring8.results import EXPERIMENTS as SPRING8
-from ringlog.loadtest.spring8.results import KINDS, read_results
+from ringlog.loadtest.spring8.results import KINDS, Sample, read_results
 from ringlog_lab import measurements
 from ringlog_lab.ess.saturation import saturation
 from ringlog_lab.papers.results import Family
 from ringlog_lab.papers.runs import Run
 from ringlog_lab.stage import Stage
+
+_SAMPLES = 60
+"""The fewest samples that are kept of a longer load: its picture. CPU and I/O need the first and the last."""
 
 
 def join(family: Family, runs: Sequence[Run], folder: Path, into: Path) -> Iterator[str]:
@@ -49,8 +52,16 @@ def join(family: Family, runs: Sequence[Run], folder: Path, into: Path) -> Itera
 
 def _spring8(experiment: str, folders: Sequence[Path], commands: str, into: Path) -> None:
     found = [one for folder in folders for one in read_results(folder, (experiment,))]
-    runs = sorted(chain.from_iterable(one.runs for one in found), key=lambda run: KINDS.index(run.clients))
+    loads = chain.from_iterable(one.runs for one in found)
+    runs = [
+        replace(run, samples=_thinned(run.samples))
+        for run in sorted(loads, key=lambda run: KINDS.index(run.clients))
+    ]
     replace(found[0], command=commands, versions=_all_of(found, "versions"), runs=runs).write(into)
+
+
+def _thinned(samples: list[Sample]) -> list[Sample]:
+    return [*samples[: -1 : max(1, len(samples) // _SAMPLES)], *samples[-1:]]
 
 
 def joined_outcome(found: Sequence[Outcome], commands: str) -> Outcome:

@@ -66,7 +66,7 @@ RUNS = (
     Run("sdalinac", "000 and 001", "sdalinac", 40, 1, 10, room=30),
     Run("half", "002", "half", 57, 1, 40, "--minutes 0.1,0.25,0.5,1 --hours 10", room=30),
     *_ess(1_000, 3),
-    *_ess(10_000, 20),
+    *_ess(10_000, 3),
     # up to 2,000 tables
     *_ess(100_000, 60),
     Run("ess-retrieval", "003, table 3", "ess", 72, 1, 15, "--scenarios none --forms csv,raw"),
