@@ -123,6 +123,8 @@ def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, 
     (result,) = read_results(into, ("max",))
     # each folder has the kept result, of three kinds
     assert [run.clients for run in result.runs] == [kind for kind in KINDS for _ in range(3)]
+    # a joined page has no picture of each second
+    assert not any(run.by_second for run in result.runs)
     runs = {run.run: run for run in kept_runs(into)}
     assert {*runs} == {"max-ctlib", "max-native", "max-python"}
     assert runs["max-native"].commit != runs["max-python"].commit == one.family.commit()

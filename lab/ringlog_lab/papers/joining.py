@@ -54,7 +54,7 @@ def _spring8(experiment: str, folders: Sequence[Path], commands: str, into: Path
     found = [one for folder in folders for one in read_results(folder, (experiment,))]
     loads = chain.from_iterable(one.runs for one in found)
     runs = [
-        replace(run, samples=_thinned(run.samples))
+        replace(run, samples=_thinned(run.samples), by_second=[])
         for run in sorted(loads, key=lambda run: KINDS.index(run.clients))
     ]
     replace(found[0], command=commands, versions=_all_of(found, "versions"), runs=runs).write(into)

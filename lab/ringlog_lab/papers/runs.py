@@ -68,7 +68,7 @@ RUNS = (
     *_ess(1_000, 3),
     *_ess(10_000, 3),
     # up to 2,000 tables
-    *_ess(100_000, 60),
+    *_ess(100_000, 12),
     Run("ess-retrieval", "003, table 3", "ess", 72, 1, 15, "--scenarios none --forms csv,raw"),
 )
 """`saturation` of papers/003 is computed from all parts of `ess`."""
