@@ -71,19 +71,19 @@ def change(folder: Path, name: str) -> str:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The experiments that were started: each takes two hours and writes the kept result, or is stopped where
     the list ends with `stop`."""
-    started: list[str] = []
+    names: list[str] = []
     hours = count(step=7200.0)
     clock = SimpleNamespace(monotonic=lambda: now[0])
     now = [next(hours)]
 
     def ended(words: list[str]) -> int:
-        if started[-1:] == ["stop"]:
+        if names[-1:] == ["stop"]:
             raise KeyboardInterrupt
         name, output = words[5], Path(words[words.index("--output") + 1])
-        started.append(words[words.index("--clients") + 1] if "--clients" in words else name)
+        names.append(words[words.index("--clients") + 1] if "--clients" in words else name)
         output.mkdir(parents=True)
         shutil.copy(KEPT / f"{name}.json", output)
         now[0] = next(hours)
@@ -92,7 +92,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(command, "_ended", ended)
     monkeypatch.setattr(command, "clock", clock)
     monkeypatch.setattr(command, "disturbance", lambda _patience: "")
-    return started
+    return names
 
 
 def session(tmp_path: Path, sources: Path, **others: object) -> tuple[Session, list[str]]:
@@ -101,24 +101,24 @@ def session(tmp_path: Path, sources: Path, **others: object) -> tuple[Session, l
     return Session(MAX, tmp_path / "papers", family, say=lines.append, **others), lines  # type: ignore[arg-type]
 
 
-def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, made: list[str]) -> None:
+def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, started: list[str]) -> None:
     one, lines = session(tmp_path, sources)
     into = tmp_path / "joined"
     # the longest first, as many as fit
     assert one.perform(133)
-    assert made == ["native"]
+    assert started == ["native"]
     assert lines[-2:] == ["max-ctlib: needs 125 min, 13 are left", "max-python: needs 125 min, 13 are left"]
     assert [*join(one.family, MAX, one.folder, into)] == ["max stays as it is: max-ctlib, max-python missing"]
     assert not (into / "max.json").exists()
-    made.append("stop")
+    started.append("stop")
     with pytest.raises(KeyboardInterrupt):
         one.perform(1000)
-    made.clear()
+    started.clear()
     change(sources, "docs/a")
     assert one.perform(1000)
-    assert made == ["ctlib", "python"]
+    assert started == ["ctlib", "python"]
     assert one.perform(1000)
-    assert made == ["ctlib", "python"]
+    assert started == ["ctlib", "python"]
     assert [*join(one.family, MAX, one.folder, into)] == ["max: max-ctlib, max-native, max-python"]
     (result,) = read_results(into, ("max",))
     # each folder has the kept result, of three kinds
@@ -135,7 +135,7 @@ def test_a_stopped_session_goes_on_and_is_joined(tmp_path: Path, sources: Path, 
 
 
 def test_parts_of_ess_are_joined_and_saturation_is_computed(
-    tmp_path: Path, sources: Path, made: list[str]
+    tmp_path: Path, sources: Path, started: list[str]
 ) -> None:
     parts = [replace(run, room=0.0) for run in RUNS if run.experiment == "ess"]
     one = Session(parts, tmp_path / "papers", Family(None, sources), say=lambda _text: None)
@@ -155,7 +155,7 @@ def test_parts_of_ess_are_joined_and_saturation_is_computed(
 
 
 def test_a_joined_load_of_hours_keeps_sixty_samples_and_the_last(
-    tmp_path: Path, sources: Path, made: list[str]
+    tmp_path: Path, sources: Path, started: list[str]
 ) -> None:
     normal = [run for run in RUNS if run.name == "normal"]
     one = Session(normal, tmp_path / "papers", Family(None, sources), say=lambda _text: None)
@@ -170,7 +170,7 @@ def test_a_joined_load_of_hours_keeps_sixty_samples_and_the_last(
 
 
 def test_a_change_of_what_is_measured_makes_another_family(
-    tmp_path: Path, sources: Path, made: list[str]
+    tmp_path: Path, sources: Path, started: list[str]
 ) -> None:
     one, lines = session(tmp_path, sources)
     first = one.family.commit()
@@ -185,11 +185,11 @@ def test_a_change_of_what_is_measured_makes_another_family(
     since = Session(MAX, one.folder, Family(first, sources))
     assert not since.missing()
     assert Session(MAX, one.folder, Family("HEAD", sources)).missing()
-    assert len(made) == 3
+    assert len(started) == 3
 
 
 def test_a_busy_machine_is_refused_with_figures(
-    tmp_path: Path, sources: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sources: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "disturbance", quiet.disturbance)
     monkeypatch.setattr(quiet, "_SAMPLE", 0.01)
@@ -198,7 +198,7 @@ def test_a_busy_machine_is_refused_with_figures(
     assert not one.perform(133)
     assert lines[0].startswith("max-native: not begun: the load average is 3.25 and other processes use ")
     assert lines[0].endswith("cores: figures are made below 0.2 and 0.1")
-    assert not made
+    assert not started
     tried, _ = session(tmp_path, sources, patience=0.0, busy=True)
     assert tried.perform(1000)
     assert not tried.missing()
@@ -219,10 +219,10 @@ def test_the_processors_of_a_quiet_machine_are_idle(monkeypatch: pytest.MonkeyPa
     assert "the load average is 0.00 and other processes use " in quiet.disturbance()
 
 
-def test_tried_runs_and_full_disks(tmp_path: Path, sources: Path, made: list[str]) -> None:
+def test_tried_runs_and_full_disks(tmp_path: Path, sources: Path, started: list[str]) -> None:
     tried, lines = session(tmp_path, sources, seconds=1.0)
     assert tried.perform(1000)
-    assert len(made) == 3
+    assert len(started) == 3
     whole, lines = session(tmp_path, sources)
     assert len(whole.missing()) == 3
     full = [command.Run("max-native", "004", "max", 1, 1, 1, room=1e9)]
@@ -231,7 +231,7 @@ def test_tried_runs_and_full_disks(tmp_path: Path, sources: Path, made: list[str
 
 
 def test_an_experiment_that_fails_has_no_result(
-    tmp_path: Path, sources: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sources: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_ended", lambda _words: 1)
     one, lines = session(tmp_path, sources)
